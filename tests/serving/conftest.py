@@ -17,9 +17,9 @@ from tests.serving.process import Running, running
 
 
 @pytest.fixture(scope="session")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store that no test changes."""
-    return write_store(tmp_path_factory.mktemp("standing"))
+    return write_store(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture
@@ -43,21 +43,21 @@ def serve() -> Iterator[Callable[..., Local]]:
 
 
 @pytest.fixture(scope="module")
-def live(standing: Store) -> Iterator[Running]:
-    """The service over the standing store, in a process of its own."""
-    with running(standing.root) as service:
+def live(shared: Store) -> Iterator[Running]:
+    """The service over the shared store, in a process of its own."""
+    with running(shared.root) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def library(standing: Store) -> SkillLibrary:
-    """What it serves, asked without a service."""
-    return SkillLibrary.open(standing, "humanoid")
+def library(shared: Store) -> SkillLibrary:
+    """The library that it serves, opened without the service."""
+    return SkillLibrary.open(shared, "humanoid")
 
 
 @pytest.fixture(scope="session")
-def service(standing: Store) -> Iterator[Local]:
-    """The app over the standing store, with small limits."""
-    local = Local(Settings(store=standing.root, max_rows=40, max_frames=60, max_body=200_000))
+def service(shared: Store) -> Iterator[Local]:
+    """The app over the shared store, with small limits."""
+    local = Local(Settings(store=shared.root, max_rows=40, max_frames=60, max_body=200_000))
     yield local
     local.close()

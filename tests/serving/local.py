@@ -1,4 +1,4 @@
-"""The app over a tiny store, called in this process; and rows to ask it with."""
+"""The app over a tiny store, called in this process, and input rows for it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tests.tiny import GOAL, LATENT, STATE, publish_tiny, publish_tiny_controlle
 
 
 class Local:
-    """The app without a socket. What the app lets escape is raised here, so no test can pass over
-    it."""
+    """The app without a socket. An exception that leaves the app is raised here."""
 
     def __init__(
         self, settings: Settings, tracer: Tracer | None = None, root_path: str = ""
@@ -43,7 +42,7 @@ class Local:
         self._runner.close()
 
     def refresh(self) -> None:
-        """What the watch does twice a second."""
+        """Look for changes of the store, as the service does twice a second."""
         self._runner.run(self.service.refresh())
 
     def call(self, scope: dict[str, Any]) -> int:
@@ -63,22 +62,22 @@ class Local:
         self._runner.run(run())
         return statuses[0]
 
-    def get(self, path: str, **how: Any) -> httpx.Response:
-        return self._runner.run(self._http.get(path, **how))
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self._runner.run(self._http.get(path, **options))
 
-    def head(self, path: str, **how: Any) -> httpx.Response:
-        return self._runner.run(self._http.head(path, **how))
+    def head(self, path: str, **options: Any) -> httpx.Response:
+        return self._runner.run(self._http.head(path, **options))
 
-    def post(self, path: str, **how: Any) -> httpx.Response:
-        return self._runner.run(self._http.post(path, **how))
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self._runner.run(self._http.post(path, **options))
 
     def together(self, requests: list[tuple[str, Any]]) -> list[httpx.Response]:
-        async def all_of_them() -> list[httpx.Response]:
+        async def gather_all() -> list[httpx.Response]:
             return await asyncio.gather(
                 *(self._http.post(path, json=body) for path, body in requests)
             )
 
-        return self._runner.run(all_of_them())
+        return self._runner.run(gather_all())
 
 
 def write_store(root: Path) -> Store:
@@ -88,15 +87,15 @@ def write_store(root: Path) -> Store:
 
 
 def problem(
-    answer: httpx.Response, status: int, code: str, field: str | None = None
+    response: httpx.Response, status: int, code: str, field: str | None = None
 ) -> dict[str, Any]:
-    """The Problem that `answer` must be."""
-    assert answer.status_code == status, answer.text
-    found = answer.json()
+    """Assert that `response` is this Problem, and return it."""
+    assert response.status_code == status, response.text
+    found = response.json()
     assert list(found) == ["code", "message", "field", "expected"]
     assert (found["code"], found["field"]) == (code, field), found
     assert found["message"]
-    assert "Traceback" not in answer.text
+    assert "Traceback" not in response.text
     return found
 
 
@@ -116,5 +115,5 @@ def goal_rows(count: int) -> np.ndarray:
 
 
 def floats(numbers: Any) -> np.ndarray:
-    """As a client reads them."""
+    """The numbers as a client reads them from JSON."""
     return np.array(json.loads(json.dumps(numbers)), np.float32)

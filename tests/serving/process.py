@@ -1,5 +1,4 @@
-"""The service as its users run it, a process of its own; and sockets to ask it with, byte by
-byte."""
+"""The service in a process of its own, and plain sockets to send it requests byte by byte."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @dataclass(frozen=True)
 class Running:
     url: str
-    line: str  # what it printed
+    startup_line: str
     process: subprocess.Popen[str]
 
     @property
@@ -30,14 +29,14 @@ class Running:
 
     @property
     def workers(self) -> list[int]:
-        """The processes that serve, oldest first, where there are several."""
+        """The ids of the worker processes, oldest first, where there are several."""
         found = subprocess.run(
             ["pgrep", "-P", str(self.pid), "-f", "spawn_main"], capture_output=True, check=False
         )
         return [int(pid) for pid in found.stdout.split()]
 
-    def said(self) -> str:
-        """All that it wrote since, once it has ended."""
+    def stop_and_read(self) -> str:
+        """Stop the service, and return its output after the first line."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=20)
         assert self.process.stdout is not None
@@ -56,11 +55,11 @@ def environment(root: Path, **settings: object) -> dict[str, str]:
 
 @contextmanager
 def running(root: Path, **settings: object) -> Iterator[Running]:
-    """`python -m serving` on a free port, ended by SIGTERM; no traceback may be in what it said."""
-    where = environment(root, **{"port": 0, "drain": 0.0} | settings)
+    """`python -m serving` on a free port, ended by SIGTERM; its output may have no traceback."""
+    env = environment(root, **{"port": 0, "drain": 0.0} | settings)
     command = [sys.executable, "-m", "serving"]
     with subprocess.Popen(
-        command, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
             assert process.stdout is not None
@@ -79,7 +78,7 @@ def running(root: Path, **settings: object) -> Iterator[Running]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -89,42 +88,42 @@ def connected(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address, timeout=60)
 
 
-def exchange(line: socket.socket, data: bytes) -> Answer:
-    """Send `data`, and return the next answer."""
-    line.sendall(data)
-    return hear(line)
+def exchange(sock: socket.socket, data: bytes) -> Response:
+    """Send `data`, and return the next response."""
+    sock.sendall(data)
+    return receive(sock)
 
 
-def hear(line: socket.socket) -> Answer:
-    """The next answer."""
-    answer = heard(line)
-    assert answer is not None, "the server closed the connection"
-    return answer
+def receive(sock: socket.socket) -> Response:
+    """The next response."""
+    response = receive_or_none(sock)
+    assert response is not None, "the server closed the connection"
+    return response
 
 
-def heard(line: socket.socket) -> Answer | None:
-    """The next answer; None where the server closed the connection."""
+def receive_or_none(sock: socket.socket) -> Response | None:
+    """The next response; None where the server closed the connection."""
     data = b""
     while b"\r\n\r\n" not in data:
-        if not (more := line.recv(65536)):
+        if not (more := sock.recv(65536)):
             return None
         data += more
     head, _, body = data.partition(b"\r\n\r\n")
     first, *rest = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (one.partition(": ") for one in rest)}
     while len(body) < int(headers["content-length"]):
-        body += line.recv(65536)
-    return Answer(int(first.split()[1]), headers, body)
+        body += sock.recv(65536)
+    return Response(int(first.split()[1]), headers, body)
 
 
-def shares(address: tuple[str, int], count: int) -> Counter[str]:
-    """How many of `count` connections, all open at once, each process has, by what its request ids
-    begin with."""
-    with ExitStack() as held:
-        lines = [held.enter_context(connected(address)) for _ in range(count)]
-        for line in lines:
-            line.sendall(request("/healthz", b"", method="GET"))
-        return Counter(hear(line).headers["x-request-id"].split("-")[0] for line in lines)
+def count_by_process(address: tuple[str, int], count: int) -> Counter[str]:
+    """How many of `count` connections, all open at once, each process has, by the prefix of its
+    request ids."""
+    with ExitStack() as stack:
+        socks = [stack.enter_context(connected(address)) for _ in range(count)]
+        for sock in socks:
+            sock.sendall(request("/healthz", b"", method="GET"))
+        return Counter(receive(sock).headers["x-request-id"].split("-")[0] for sock in socks)
 
 
 def request(path: str, body: bytes, *headers: str, method: str = "POST") -> bytes:

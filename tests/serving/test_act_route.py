@@ -1,5 +1,4 @@
-"""POST /act and the controllers' decision: the library's own numbers, bit for bit, in the form
-asked."""
+"""POST /act and /controllers/{name}/act: bit-identical to the library in every request form."""
 
 import numpy as np
 import pytest
@@ -12,29 +11,29 @@ from tests.tiny import SLICES, skills_files, skills_manifest
 
 
 @pytest.fixture(scope="module")
-def library(standing):
-    return SkillLibrary.open(standing, "humanoid@latest")
+def library(shared):
+    return SkillLibrary.open(shared, "humanoid@latest")
 
 
 def test_act_on_one_row_matches_the_library(service, library):
     state = state_rows(1)
     z = skill_rows(1)
-    answer = service.post("/act", json={"state": state[0].tolist(), "z": z[0].tolist()})
-    assert answer.status_code == 200
-    np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z)[0])
+    response = service.post("/act", json={"state": state[0].tolist(), "z": z[0].tolist()})
+    assert response.status_code == 200
+    np.testing.assert_array_equal(floats(response.json()["targets"]), library.act(state, z)[0])
 
 
 @pytest.mark.parametrize("count", [1, 2, 32, 33, 40])  # more than 32 run in a thread
 def test_act_on_a_batch_matches_the_library(service, library, count):
     state = state_rows(count)
     z = skill_rows(count)
-    answer = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
-    assert answer.status_code == 200
-    np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z))
+    response = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
+    assert response.status_code == 200
+    np.testing.assert_array_equal(floats(response.json()["targets"]), library.act(state, z))
 
 
 @pytest.mark.parametrize("one", [True, False])
-def test_named_parts_mean_the_same_as_the_row(service, one):
+def test_named_parts_equal_the_flat_row(service, one):
     state, z = (x[0] if one else x for x in (state_rows(3), skill_rows(3)))
     parts = {part.name: state[..., part.start : part.stop].tolist() for part in reversed(SLICES)}
     by_parts = service.post("/act", json={"state": parts, "z": z.tolist()})
@@ -43,7 +42,7 @@ def test_named_parts_mean_the_same_as_the_row(service, one):
     assert by_parts.content == by_row.content
 
 
-def test_integers_are_numbers(service):
+def test_integers_are_accepted_as_numbers(service):
     row = [0, 0, 1, 1, *[0] * 65]
     whole = service.post("/act", json={"state": row, "z": [1] + [0] * 7})
     assert (
@@ -54,8 +53,8 @@ def test_integers_are_numbers(service):
     )
 
 
-def test_a_reply_names_the_bytes_that_computed_it(service, standing):
-    version = standing.resolve("humanoid")
+def test_reply_names_the_version_that_computed_it(service, shared):
+    version = shared.resolve("humanoid")
     body = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
     for ref in ("humanoid", "humanoid@latest", "humanoid@1", version.pinned):
         found = service.post("/act", json=body | {"skill": ref}).json()["skill"]
@@ -67,34 +66,34 @@ def test_json_is_read_under_any_content_type(service):
         str(state_rows(1)[0].tolist()).encode(),
         str(skill_rows(1)[0].tolist()).encode(),
     )
-    answer = service.post(
+    response = service.post(
         "/act", content=body, headers={"content-type": "application/x-www-form-urlencoded"}
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
 
 
 @pytest.mark.parametrize("count", [None, 1, 35])
-def test_controller_act_returns_z_and_targets_of_its_library(service, standing, count):
-    controller = Controller.open(standing, "reach")
+def test_controller_act_returns_z_and_targets_of_its_library(service, shared, count):
+    controller = Controller.open(shared, "reach")
     state = state_rows(count or 1)
     goal = goal_rows(count or 1)
     z = controller.decide(state, goal)
     targets = controller.library.act(state, z)
-    asked = {"state": state.tolist(), "goal": goal.tolist()}
+    body = {"state": state.tolist(), "goal": goal.tolist()}
     if count is None:
-        asked = {name: rows[0] for name, rows in asked.items()}
+        body = {name: rows[0] for name, rows in body.items()}
         z = z[0]
         targets = targets[0]
-    answer = service.post("/controllers/reach@latest/act", json=asked)
-    assert answer.status_code == 200
-    found = answer.json()
+    response = service.post("/controllers/reach@latest/act", json=body)
+    assert response.status_code == 200
+    found = response.json()
     np.testing.assert_array_equal(floats(found["z"]), z)
     np.testing.assert_array_equal(floats(found["targets"]), targets)
     assert found["controller"]["name"] == "reach"
-    assert found["skill"]["digest"] == standing.resolve("humanoid").digest
+    assert found["skill"]["digest"] == shared.resolve("humanoid").digest
 
 
-def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
+def test_equal_seeds_give_equal_samples_and_others_differ(store, serve):
     manifest = skills_manifest()
     joints = len(manifest.character.joints)
     action = Action(offset=(0.0,) * joints, scale=(0.5,) * joints, std=(0.05,) * joints)
@@ -102,10 +101,10 @@ def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
     service = serve(store.root)
     state = state_rows(400)
     z = skill_rows(400)
-    ask = {"state": state.tolist(), "z": z.tolist()}
-    mean = floats(service.post("/act", json=ask).json()["targets"])
+    body = {"state": state.tolist(), "z": z.tolist()}
+    mean = floats(service.post("/act", json=body).json()["targets"])
     drawn, again, other = (
-        floats(service.post("/act", json=ask | {"seed": n}).json()["targets"]) for n in (1, 1, 2)
+        floats(service.post("/act", json=body | {"seed": n}).json()["targets"]) for n in (1, 1, 2)
     )
     np.testing.assert_array_equal(drawn, again)
     assert (drawn != other).all()
@@ -114,22 +113,22 @@ def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
 
 
 def test_seed_is_refused_for_a_policy_without_action_std(service):
-    ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist(), "seed": 1}
-    problem(service.post("/act", json=ask), 422, "not_sampled", "seed")
+    body = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist(), "seed": 1}
+    problem(service.post("/act", json=body), 422, "not_sampled", "seed")
 
 
 def test_unnormalized_z_is_normalized_and_flagged_unless_strict(service, library):
     state = state_rows(2)
     z = skill_rows(2)
-    ask = {"state": state.tolist(), "z": (3 * z).tolist()}
-    found = service.post("/act", json=ask).json()
+    body = {"state": state.tolist(), "z": (3 * z).tolist()}
+    found = service.post("/act", json=body).json()
     assert found["z_normalised"]
     np.testing.assert_allclose(floats(found["targets"]), library.act(state, z), atol=1e-6)
-    problem(service.post("/act", json=ask | {"strict": True}), 422, "not_on_the_sphere", "z[0]")
+    problem(service.post("/act", json=body | {"strict": True}), 422, "not_on_the_sphere", "z[0]")
     near = {"state": state.tolist(), "z": (1.001 * z).tolist(), "strict": True}
     assert service.post("/act", json=near).json()["z_normalised"] is False
     problem(
-        service.post("/act", json=ask | {"z": [z[0].tolist(), [0.0] * 8]}),
+        service.post("/act", json=body | {"z": [z[0].tolist(), [0.0] * 8]}),
         422,
         "not_a_direction",
         "z[1]",
@@ -144,10 +143,10 @@ def test_clip_name_is_accepted_as_z(service):
         named.json()["targets"]
         == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
     )
-    answer = problem(
+    response = problem(
         service.post("/act", json={"state": state, "z": "0walk"}), 404, "unknown_clip", "z"
     )
-    assert "walk" in answer["message"]
+    assert "walk" in response["message"]
 
 
 def test_single_z_and_goal_broadcast_over_the_batch(service):
@@ -166,7 +165,7 @@ def test_single_z_and_goal_broadcast_over_the_batch(service):
     )
 
 
-def test_the_client_takes_a_clips_name(live):
+def test_client_accepts_a_clip_name_as_z(live):
     with Client(live.url) as client:
         z = client.latents("humanoid")["walk"]
         np.testing.assert_array_equal(

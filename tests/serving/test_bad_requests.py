@@ -91,12 +91,12 @@ BODIES = [  # name, body, code, field
 @pytest.mark.parametrize(
     ("body", "code", "field"), [b[1:] for b in BODIES], ids=[b[0] for b in BODIES]
 )
-def test_a_bad_body(service, body, code, field):
-    answer = service.post("/act", json=body)
-    if code is None:  # finite, so the graph is asked; whatever it says, no infinity is passed on
-        assert answer.status_code == 200 or problem(answer, 422, "not_finite")
+def test_invalid_act_body_is_refused(service, body, code, field):
+    response = service.post("/act", json=body)
+    if code is None:  # finite, so the graph runs; an infinite result is refused
+        assert response.status_code == 200 or problem(response, 422, "not_finite")
         return
-    assert problem(answer, 422, code, field)["expected"]
+    assert problem(response, 422, code, field)["expected"]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400])
@@ -146,7 +146,7 @@ def test_invalid_json_body_is_refused(service, path):
         assert problem(service.post(path, content=body), 422, "wrong_type")["expected"]
 
 
-def test_a_bad_goal(service):
+def test_invalid_goal_is_refused(service):
     path = "/controllers/reach/act"
     problem(
         service.post(path, json={"state": STATE, "goal": GOAL[:-1]}), 422, "wrong_shape", "goal"
@@ -168,7 +168,7 @@ def test_a_bad_goal(service):
     )
 
 
-def test_a_body_over_the_cap(service):
+def test_body_over_the_cap_is_refused(service):
     assert (
         "200000"
         in problem(service.post("/act", content=b" " * 200_001), 413, "body_too_large")["expected"]
@@ -183,9 +183,9 @@ def test_a_body_over_the_cap(service):
 
 def test_unknown_route_and_method_return_problem_bodies(service):
     problem(service.get("/no/such/thing"), 404, "not_found")
-    answer = service.get("/act")
-    problem(answer, 405, "method_not_allowed")
-    assert answer.headers["allow"] == "POST"
+    response = service.get("/act")
+    problem(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == "POST"
     problem(service.get("/%ff%00<script>"), 404, "not_found")
 
 
@@ -221,7 +221,7 @@ def scrambled(rng: random.Random, depth: int = 0) -> object:
     return {key: scrambled(rng, depth + 1) for key in rng.sample(keys, rng.randrange(6))}
 
 
-def nearly(rng: random.Random) -> bytes:
+def mutated_request(rng: random.Random) -> bytes:
     good = {
         "state": rng.choice([STATE, [STATE], PARTS]),
         "z": rng.choice([Z, [Z]]),
@@ -237,13 +237,13 @@ def nearly(rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_three_hundred_random_bodies_are_answered_without_a_5xx(service):
+def test_300_random_bodies_cause_no_5xx(service):
     rng = random.Random(20261121)
     statuses = set()
     for _ in range(300):
         path = rng.choice(["/act", "/encode", "/controllers/reach/act"])
-        answer = service.post(path, content=nearly(rng))
-        statuses.add(answer.status_code)
-        if answer.status_code != 200:
-            assert list(answer.json()) == ["code", "message", "field", "expected"]
+        response = service.post(path, content=mutated_request(rng))
+        statuses.add(response.status_code)
+        if response.status_code != 200:
+            assert list(response.json()) == ["code", "message", "field", "expected"]
     assert statuses <= {200, 404, 413, 422}

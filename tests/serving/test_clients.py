@@ -1,5 +1,4 @@
-"""Clients against a running service: Python's two, and the C++ and C# examples of the manual where
-a compiler is."""
+"""Clients of a running service: two in Python, and the C++ and C# examples with a compiler."""
 
 import asyncio
 import shutil
@@ -24,10 +23,10 @@ GOAL = goal_rows(3)
 EXAMPLES = ROOT / "docs" / "clients"
 
 
-def test_sync_and_async_clients_match_the_library_bit_for_bit(live, standing, library):
-    controller = Controller.open(standing, "reach")
+def test_sync_and_async_clients_match_the_library_bit_for_bit(live, shared, library):
+    controller = Controller.open(shared, "reach")
 
-    async def asked():
+    async def call_async():
         async with AsyncClient(live.url) as client:
             one, decided, embedded = await asyncio.gather(
                 client.act(STATE[0], Z[0]),
@@ -45,7 +44,7 @@ def test_sync_and_async_clients_match_the_library_bit_for_bit(live, standing, li
             )
 
     with Client(live.url) as client:
-        waited = (
+        sync_results = (
             client.act(STATE[0], Z[0]),
             client.decide("reach", STATE, GOAL),
             client.encode(state_rows(9)),
@@ -55,7 +54,7 @@ def test_sync_and_async_clients_match_the_library_bit_for_bit(live, standing, li
         )
         assert client.controllers()[0]["name"] == "reach"
         assert client.skill("humanoid@1")["latent_dim"] == 8
-    for one, decided, embedded, path, latents, skills in (waited, asyncio.run(asked())):
+    for one, decided, embedded, path, latents, skills in (sync_results, asyncio.run(call_async())):
         np.testing.assert_array_equal(one, library.act(STATE[:1], Z[:1])[0])
         np.testing.assert_array_equal(decided.z, controller.decide(STATE, GOAL))
         np.testing.assert_array_equal(decided.targets, library.act(STATE, decided.z))
@@ -66,10 +65,10 @@ def test_sync_and_async_clients_match_the_library_bit_for_bit(live, standing, li
         assert skills[0]["name"] == "humanoid"
 
 
-def test_a_client_with_a_key_and_one_without(standing, tmp_path):
+def test_client_sends_its_key(shared, tmp_path):
     token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
-    with running(standing.root, keys=tmp_path / "keys.json") as live:
+    with running(shared.root, keys=tmp_path / "keys.json") as live:
         with Client(live.url, key=token) as client:
             assert client.act(STATE, Z).shape == (3, 28)
             with pytest.raises(ServiceError, match="403 not_permitted"):
@@ -79,14 +78,14 @@ def test_a_client_with_a_key_and_one_without(standing, tmp_path):
 
 
 class Busy(BaseHTTPRequestHandler):
-    """A server that has no room twice, and then answers as the path says."""
+    """A server that replies twice with the status in the path, and then with 200."""
 
     protocol_version = "HTTP/1.1"
-    asked: ClassVar[list[str]] = []  # paths, of all requests
+    paths: ClassVar[list[str]] = []  # of all requests
 
     def do_GET(self):
-        self.asked.append(self.path)
-        status = int(self.path.split("/")[2]) if self.asked.count(self.path) < 3 else 200
+        self.paths.append(self.path)
+        status = int(self.path.split("/")[2]) if self.paths.count(self.path) < 3 else 200
         body = b'{"skills": []}'
         self.send_response(status)
         self.send_header("retry-after", "0")
@@ -106,19 +105,19 @@ def test_client_retries_only_on_busy_statuses(status, times):
         thread = Thread(target=server.serve_forever)
         thread.start()
         path = f"/skills/{status}"
-        Busy.asked.clear()
+        Busy.paths.clear()
         with Client(f"http://127.0.0.1:{server.server_port}") as client:
             if times == 1:
                 with pytest.raises(ServiceError, match=str(status)):
                     client.skill(str(status))
             else:
                 client.skill(str(status))
-        assert Busy.asked == [path] * times
+        assert Busy.paths == [path] * times
         server.shutdown()
         thread.join()
 
 
-def printed_by(command, live, library):
+def assert_prints_targets(command, live, library):
     state = np.zeros((1, 69), np.float32)
     z = np.zeros((1, 8), np.float32)
     state[0, 2] = 0.9
@@ -146,7 +145,7 @@ def test_cpp_example_matches_the_library(live, library, tmp_path):
     ]
     subprocess.run(command, check=True, timeout=120)
     host, port = live.address
-    printed_by([str(program), host, str(port), "69", "8"], live, library)
+    assert_prints_targets([str(program), host, str(port), "69", "8"], live, library)
     refused = subprocess.run(
         [str(program), host, str(port), "68", "8"], check=False, capture_output=True, text=True
     )
@@ -163,4 +162,4 @@ def test_csharp_example_matches_the_library(live, library, tmp_path):
         ["dotnet", "build", "-o", str(tmp_path / "out"), str(tmp_path)], check=True, timeout=300
     )
     program = next(Path(tmp_path / "out").glob("*.dll"))
-    printed_by(["dotnet", str(program), live.url, "69", "8"], live, library)
+    assert_prints_targets(["dotnet", str(program), live.url, "69", "8"], live, library)

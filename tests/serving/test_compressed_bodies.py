@@ -1,4 +1,4 @@
-"""Both ways into the service take compressed bodies, within the limit of a body."""
+"""Compressed request bodies: the supported encodings and the size limit."""
 
 import gzip
 import json
@@ -20,9 +20,9 @@ CASES = [(name, data) for name, forms in FORMS.items() for data in forms]
 
 @pytest.mark.parametrize("path", ["/act", "/interpolate"])
 def test_unsupported_content_encoding_returns_415_with_supported(service, path):
-    answer = service.post(path, content=BODY, headers={"content-encoding": "br"})
-    problem(answer, 415, "unsupported_encoding", "content-encoding")
-    assert answer.headers["accept-encoding"] == "gzip, deflate"
+    response = service.post(path, content=BODY, headers={"content-encoding": "br"})
+    problem(response, 415, "unsupported_encoding", "content-encoding")
+    assert response.headers["accept-encoding"] == "gzip, deflate"
 
 
 @pytest.mark.parametrize(("encoding", "data"), CASES)
@@ -32,11 +32,11 @@ def test_act_and_interpolate_accept_compressed_bodies(service, encoding, data):
     assert packed.json() == plain
     path = {"path": [skill_rows(2)[0].tolist(), skill_rows(2)[1].tolist()], "steps": 3}
     body = gzip.compress(json.dumps(path).encode())
-    answer = service.post("/interpolate", content=body, headers={"content-encoding": "gzip"})
-    assert answer.json() == service.post("/interpolate", json=path).json()
+    response = service.post("/interpolate", content=body, headers={"content-encoding": "gzip"})
+    assert response.json() == service.post("/interpolate", json=path).json()
 
 
-def test_a_body_that_unpacks_to_too_much_is_refused(service):
+def test_body_over_the_limit_after_decompression_is_refused(service):
     body = gzip.compress(b" " * 200_001)
     problem(
         service.post("/act", content=body, headers={"content-encoding": "gzip"}),

@@ -1,4 +1,4 @@
-"""Compressed bodies are what was compressed, whole and within the limit, or a Problem."""
+"""Decompression of request bodies: round trips, limits, corrupt data, unknown encodings."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ def refusal(body, encoding, limit=10_000):
 
 
 def outcome(body, encoding, limit=10_000):
-    """What comes out, or the status of the refusal."""
+    """The decompressed bytes, or the status of the refusal."""
     try:
         return decompress(body, encoding, limit)
     except Refusal as found:
@@ -65,7 +65,7 @@ def test_every_level_of_compression_is_read(level, size):
 
 
 @pytest.mark.parametrize("encoding", [b"GZIP", b" gzip ", b"X-Gzip", b"gzip\t"])
-def test_a_coding_is_named_in_any_case(encoding):
+def test_encoding_name_is_case_insensitive(encoding):
     assert decompress(gzip.compress(TEXT), encoding, len(TEXT)) == TEXT
 
 
@@ -91,19 +91,19 @@ def test_one_byte_over_the_limit_is_refused(name):
 
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_no_more_than_the_limit_is_decompressed(name, monkeypatch):
-    """A long run of one byte becomes a thousandth of its length; the rest of it is never made."""
+    """A run of one byte shrinks a thousandfold; its decompression stops at the limit."""
     encoding, compress = CODINGS[name]
     made = []
 
     def engine_of(bits):
         engine = zlib.decompressobj(bits)
 
-        def noted(piece, most):
+        def recorded(piece, most):
             output = engine.decompress(piece, most)
             made.append(len(output))
             return output
 
-        return SimpleNamespace(decompress=noted, eof=False)
+        return SimpleNamespace(decompress=recorded, eof=False)
 
     counted = SimpleNamespace(decompressobj=engine_of, error=zlib.error)
     monkeypatch.setattr(compression, "zlib", counted)
@@ -131,7 +131,7 @@ def test_bytes_after_the_end_are_refused(name):
 
 @pytest.mark.parametrize("name", ["gzip", "zlib"])
 def test_a_flipped_bit_is_refused_or_changes_nothing(name):
-    """Both formats end with a checksum; some bits of gzip's header mean nothing to a reader."""
+    """Both formats end with a checksum; a reader ignores some bits of gzip's header."""
     encoding, compress = CODINGS[name]
     body = compress(TEXT)
     seen = Counter()
@@ -154,7 +154,7 @@ SEVERAL = [b"gzip, gzip", b"gzip,deflate", b"identity, gzip", b"gzip, identity",
 
 
 @pytest.mark.parametrize("encoding", [*UNKNOWN, *SEVERAL])
-def test_any_other_coding_is_refused_with_those_that_are_read(encoding):
+def test_unsupported_encoding_error_lists_the_supported_ones(encoding):
     found = refusal(gzip.compress(TEXT), encoding)
     assert (found.status, found.problem.code) == (415, "unsupported_encoding")
     reply = found.reply("/act")

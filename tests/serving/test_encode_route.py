@@ -16,11 +16,11 @@ from tests.tiny import SLICES, WINDOW, skills_files, skills_manifest
 FRAMES = state_rows(12)
 
 
-def test_frames_are_encoded_window_by_window(service, standing):
-    library = SkillLibrary.open(standing, "humanoid")
-    answer = service.post("/encode", json={"frames": FRAMES.tolist()})
-    assert answer.status_code == 200
-    found = answer.json()
+def test_frames_are_encoded_window_by_window(service, shared):
+    library = SkillLibrary.open(shared, "humanoid")
+    response = service.post("/encode", json={"frames": FRAMES.tolist()})
+    assert response.status_code == 200
+    found = response.json()
     own = library.embed(FRAMES)
     assert len(found["z"]) == len(FRAMES) - WINDOW + 1
     np.testing.assert_array_equal(floats(found["z"]), own.windows)
@@ -32,7 +32,7 @@ def test_frames_are_encoded_window_by_window(service, standing):
     assert near["cosine"] == pytest.approx(float(own.pooled[0]), abs=1e-6)
 
 
-def test_named_parts_mean_the_same_as_rows(service):
+def test_named_parts_equal_flat_rows(service):
     parts = {part.name: FRAMES[:, part.start : part.stop].tolist() for part in SLICES}
     by_parts = service.post("/encode", json={"frames": parts, "skill": "humanoid@1"})
     assert by_parts.content == service.post("/encode", json={"frames": FRAMES.tolist()}).content
@@ -44,7 +44,7 @@ def test_one_window_is_enough_and_one_frame_less_is_not(service):
     assert problem(short, 422, "clip_too_short", "frames")["expected"] == "at least 5 frames"
 
 
-def test_bad_frames(service):
+def test_invalid_frames_are_refused(service):
     rows = FRAMES.tolist()
     problem(service.post("/encode", json={"frames": rows[0]}), 422, "wrong_shape", "frames")
     problem(service.post("/encode", json={"frames": []}), 422, "wrong_shape", "frames")
@@ -97,10 +97,10 @@ def upload(service, data: bytes, name: str = "stand.txt", **fields):
 def test_uploaded_clip_encodes_like_its_frames(uploading, skeleton):
     data = json.dumps(standing_clip()).encode()
     states = read_clip(data, "stand.txt", skeleton).states.flatten().astype(np.float32)
-    answer = upload(uploading, data, skill="humanoid@latest")
-    assert answer.status_code == 200, answer.text
-    assert len(answer.json()["z"]) == len(states) - WINDOW + 1
-    assert answer.content == uploading.post("/encode", json={"frames": states.tolist()}).content
+    response = upload(uploading, data, skill="humanoid@latest")
+    assert response.status_code == 200, response.text
+    assert len(response.json()["z"]) == len(states) - WINDOW + 1
+    assert response.content == uploading.post("/encode", json={"frames": states.tolist()}).content
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "table"])
@@ -111,13 +111,13 @@ def test_a_clip_of_every_format_is_encoded_as_it_is_imported(uploading, skeleton
     if abs(imported.fps / 30 - 1) > 1e-6:
         imported = imported.resampled(30.0)
     states = imported.states.flatten().astype(np.float32)
-    answer = upload(uploading, data, "clip", skill="humanoid@latest")
-    assert answer.status_code == 200, answer.text
+    response = upload(uploading, data, "clip", skill="humanoid@latest")
+    assert response.status_code == 200, response.text
     again = uploading.post("/encode", json={"frames": states.tolist()})
-    assert answer.content == again.content
+    assert response.content == again.content
 
 
-def test_a_table_of_numbers_of_a_robot_is_named(uploading):
+def test_robot_table_upload_error_names_the_file(uploading):
     found = problem(
         upload(uploading, ",".join(["0.25"] * 36).encode(), "g1.csv"),
         422,
@@ -127,7 +127,7 @@ def test_a_table_of_numbers_of_a_robot_is_named(uploading):
     assert "g1.csv" in found["message"]
 
 
-def test_bad_uploads(uploading):
+def test_invalid_uploads_are_refused(uploading):
     good = json.dumps(standing_clip()).encode()
     assert (
         "bad.txt"
@@ -161,9 +161,9 @@ def test_reader_exception_returns_422_and_is_logged(uploading, monkeypatch, capl
         raise KeyError("secret detail")
 
     monkeypatch.setattr("serving.api.uploads.read_clip", broken)
-    answer = upload(uploading, b"x", "odd.bvh")
-    problem(answer, 422, "clip_unreadable", "file")
-    assert "secret" not in answer.text
+    response = upload(uploading, b"x", "odd.bvh")
+    problem(response, 422, "clip_unreadable", "file")
+    assert "secret" not in response.text
     assert caplog.records[-1].exc_info[0] is KeyError
 
 
@@ -189,7 +189,7 @@ FORMS = [
     "kind",
     ["multipart/form-data; boundary=b", "multipart/form-data", "multipart/form-data; boundary="],
 )
-def test_malformed_forms(uploading, form, kind):
-    answer = uploading.post("/encode", content=form, headers={"content-type": kind})
-    assert answer.status_code == 422, answer.text
-    assert answer.json()["code"] in {"bad_upload", "missing_field", "clip_unreadable"}
+def test_malformed_forms_are_refused(uploading, form, kind):
+    response = uploading.post("/encode", content=form, headers={"content-type": kind})
+    assert response.status_code == 422, response.text
+    assert response.json()["code"] in {"bad_upload", "missing_field", "clip_unreadable"}

@@ -1,4 +1,4 @@
-"""Whatever arrives, the answer is documented and no 5xx. Short forms; the long ones are `slow`."""
+"""Fuzzed requests get documented replies and no 5xx; the long runs are `slow`."""
 
 import json
 import random
@@ -74,38 +74,38 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
-    """All that stands between the bytes and the graph."""
+def decode(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
+    """Decode and validate a request as before a run of the graph."""
     if kind == "oip":
         call = oip.decode(body, headers)
         for name, array in call.tensors.items():
             if name in SPECS:
                 read(array, SPECS[name])
         return
-    asked = validate(ActRequest, wire.choose_encoding(headers).decode(body, headers))
-    if isinstance(asked.z, str):
+    fields = validate(ActRequest, wire.choose_encoding(headers).decode(body, headers))
+    if isinstance(fields.z, str):
         return
-    state = read(asked.state, SPECS["state"])
-    z = broadcast(read(asked.z, SPECS["z"]), state, ("z", "state"))
-    array, _ = project_to_sphere(z, "z", asked.strict or False)
+    state = read(fields.state, SPECS["state"])
+    z = broadcast(read(fields.z, SPECS["z"]), state, ("z", "state"))
+    array, _ = project_to_sphere(z, "z", fields.strict or False)
     assert array.dtype == state.array.dtype == np.float32
     assert np.isfinite(array).all()
     assert np.isfinite(state.array).all()
     assert state.array.shape[1:] == (69,)
 
 
-def fuzzed(kind: str, count: int, seed: int) -> dict[str, int]:
+def fuzz(kind: str, count: int, seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     (headers, body) = GOOD[kind]
     seen = {"accepted": 0, "refused": 0}
-    decoded(kind, headers, body)
+    decode(kind, headers, body)
     for _ in range(count):
-        asked = dict(headers)
+        changed = dict(headers)
         if kind in ("raw", "oip") and rng.random() < 0.3:
-            name = rng.choice(list(asked))
-            asked[name] = mutated(asked[name], rng)
+            name = rng.choice(list(changed))
+            changed[name] = mutated(changed[name], rng)
         try:
-            decoded(kind, asked, mutated(body, rng) if rng.random() < 0.9 else body)
+            decode(kind, changed, mutated(body, rng) if rng.random() < 0.9 else body)
             seen["accepted"] += 1
         except Refusal as refusal:
             seen["refused"] += refusal.status in (404, 413, 422)
@@ -115,14 +115,14 @@ def fuzzed(kind: str, count: int, seed: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_mutated_bodies_are_read_or_refused(kind):
-    seen = fuzzed(kind, 3000, seed=1)
+    seen = fuzz(kind, 3000, seed=1)
     assert min(seen.values()) > 10  # the mutations reach both sides
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_million_mutated_bodies_are_read_or_refused(kind):
-    fuzzed(kind, 1_250_000, seed=2)
+    fuzz(kind, 1_250_000, seed=2)
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +138,9 @@ def live(tmp_path_factory):
         yield service
 
 
-def as_documented(url, examples, folder):
-    """schemathesis against the running service. A schema cannot say how wide a row is: what fits it
-    may be a 422."""
+def run_schemathesis(url, examples, folder):
+    """Run schemathesis against the service; returns its number of cases. A schema states no row
+    widths, so a body that fits it may be a 422."""
     command = [
         sys.executable,
         "-m",
@@ -164,9 +164,9 @@ def as_documented(url, examples, folder):
 
 
 def test_every_route_answers_as_documented(live, tmp_path):
-    assert as_documented(live.url, 5, tmp_path) > 50
+    assert run_schemathesis(live.url, 5, tmp_path) > 50
 
 
 @pytest.mark.slow
 def test_every_route_answers_as_documented_in_100k_requests(live, tmp_path):
-    assert as_documented(live.url, 7000, tmp_path) >= 100_000
+    assert run_schemathesis(live.url, 7000, tmp_path) >= 100_000

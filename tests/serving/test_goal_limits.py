@@ -1,4 +1,4 @@
-"""Goals beyond what a task declares: refused with their value and the range, or clipped."""
+"""Goals outside a task's limits: refused with their value and the range, or clipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def goal(x: float, y: float, height: float, speed: float = 1.0, length: float = 
 
 
 @pytest.mark.parametrize(
-    ("beyond", "given", "field", "value"),
+    ("bound", "goals", "field", "value"),
     [
         (limit("speed", "value", 0.0, 2.0, "refuse"), goal(1, 2, 1, 2.5), "goal.speed", "2.5"),
         (limit("target", "height", 0.7, 1.2, "refuse"), goal(1, 2, 1.9), "goal.target", "1.9"),
@@ -49,15 +49,15 @@ def goal(x: float, y: float, height: float, speed: float = 1.0, length: float = 
         ),
     ],
 )
-def test_a_refusal_names_the_part_its_value_and_the_range(
-    beyond: GoalLimit, given: np.ndarray, field: str, value: str
+def test_refusal_names_the_part_its_value_and_the_range(
+    bound: GoalLimit, goals: np.ndarray, field: str, value: str
 ) -> None:
     with pytest.raises(Refusal) as refused:
-        apply_limits([beyond], GOAL, given, ROOT)
+        apply_limits([bound], GOAL, goals, ROOT)
     found = refused.value.problem
     assert found.field == field
     assert value in found.message
-    assert found.expected == f"{beyond.least:g} to {beyond.most:g} m"
+    assert found.expected == f"{bound.least:g} to {bound.most:g} m"
 
 
 def test_a_limit_whose_least_is_above_its_most_is_refused() -> None:
@@ -66,16 +66,16 @@ def test_a_limit_whose_least_is_above_its_most_is_refused() -> None:
 
 
 def test_a_goal_within_its_limits_stays_the_same_array() -> None:
-    given = goal(1.5, 2, 1)
+    goals = goal(1.5, 2, 1)
     limits = [limit("target", "distance", 0, 3, "clip"), limit("speed", "value", 0, 2, "clip")]
-    assert apply_limits(limits, GOAL, given, ROOT) is given
+    assert apply_limits(limits, GOAL, goals, ROOT) is goals
 
 
-def test_a_clipped_place_keeps_its_direction_and_its_height() -> None:
-    given = goal(1 + 6, 2 + 8, 1.1)
-    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, given, ROOT)
+def test_clipped_distance_keeps_direction_and_height() -> None:
+    goals = goal(1 + 6, 2 + 8, 1.1)
+    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, goals, ROOT)
     np.testing.assert_allclose(clipped, goal(1 + 3, 2 + 4, 1.1), rtol=1e-6)
-    np.testing.assert_array_equal(given, goal(7, 10, 1.1))
+    np.testing.assert_array_equal(goals, goal(7, 10, 1.1))
 
 
 def test_goal_value_height_and_length_clip_to_limits() -> None:
@@ -84,22 +84,22 @@ def test_goal_value_height_and_length_clip_to_limits() -> None:
         limit("target", "height", 0.7, 1.2, "clip"),
         limit("direction", "length", 1, 1, "clip"),
     ]
-    given = np.concatenate([goal(1, 2, 0.1, 0.2, 3.0), goal(1, 2, 9, 9, 0.2)])
-    clipped = apply_limits(limits, GOAL, given, ROOT.repeat(2, 0))
+    goals = np.concatenate([goal(1, 2, 0.1, 0.2, 3.0), goal(1, 2, 9, 9, 0.2)])
+    clipped = apply_limits(limits, GOAL, goals, ROOT.repeat(2, 0))
     expected = np.concatenate([goal(1, 2, 0.7, 0.5), goal(1, 2, 1.2, 2.0)])
     np.testing.assert_allclose(clipped, expected, rtol=1e-6)
 
 
-def test_a_place_at_the_end_of_float32_is_clipped_without_overflow() -> None:
-    given = goal(3e38, 2, 1)
-    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, given, ROOT)
+def test_target_near_the_float32_maximum_clips_without_overflow() -> None:
+    goals = goal(3e38, 2, 1)
+    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, goals, ROOT)
     np.testing.assert_allclose(clipped, goal(6, 2, 1), rtol=1e-5)
 
 
-def test_the_first_row_beyond_is_named() -> None:
-    given = np.concatenate([goal(1, 2, 1, 1), goal(1, 2, 1, 7), goal(1, 2, 1, 8)])
+def test_refusal_names_the_first_row_out_of_range() -> None:
+    goals = np.concatenate([goal(1, 2, 1, 1), goal(1, 2, 1, 7), goal(1, 2, 1, 8)])
     with pytest.raises(Refusal, match=r"goal\[1\]\.speed is 7 m"):
-        apply_limits([limit("speed", "value", 0, 2, "refuse")], GOAL, given, ROOT.repeat(3, 0))
+        apply_limits([limit("speed", "value", 0, 2, "refuse")], GOAL, goals, ROOT.repeat(3, 0))
 
 
 def with_parts() -> Graph:
@@ -111,19 +111,19 @@ def with_parts() -> Graph:
 
 def test_controller_lists_goal_limits_and_refuses_goals_beyond(store, serve) -> None:
     manifest = controller_manifest(store.resolve("humanoid"), name="walker")
-    beyond = limit("target", "height", -0.5, 0.5, "refuse")
+    bound = limit("target", "height", -0.5, 0.5, "refuse")
     assert manifest.task is not None
-    task = manifest.task.model_copy(update={"goal_limits": (beyond,)})
+    task = manifest.task.model_copy(update={"goal_limits": (bound,)})
     limited = manifest.model_copy(update={"task": task, "graphs": {"controller": with_parts()}})
     store.publish(limited, {"controller.onnx": controller(0)})
     service = serve(store.root)
-    told = service.get("/controllers/walker").json()["goal_limits"]
-    assert told == [beyond.model_dump()]
+    listed = service.get("/controllers/walker").json()["goal_limits"]
+    assert listed == [bound.model_dump()]
     body = {"state": state_rows(1)[0].tolist(), "goal": (goal_rows(1)[0] * 0).tolist()}
     assert service.post("/controllers/walker/act", json=body).status_code == 200
     body["goal"][2] = 3.0
-    answer = service.post("/controllers/walker/act", json=body)
-    problem(answer, 422, "goal_out_of_range", "goal.target")
+    response = service.post("/controllers/walker/act", json=body)
+    problem(response, 422, "goal_out_of_range", "goal.target")
 
 
 def test_an_example_is_within_the_limits() -> None:
@@ -137,7 +137,7 @@ def test_an_example_is_within_the_limits() -> None:
     assert apply_limits(limits, GOAL, example, ROOT * 0) is example
 
 
-def test_a_goal_of_one_part_may_be_named() -> None:
+def test_goal_is_accepted_by_the_name_of_its_part() -> None:
     spec = InputSpec("goal", with_parts().input("goal"), 8)
     named = read({"target": [1.0, 2.0, 0.5]}, spec)
     np.testing.assert_array_equal(named.array, read([1.0, 2.0, 0.5], spec).array)
@@ -148,13 +148,13 @@ def test_a_goal_of_one_part_may_be_named() -> None:
 def test_a_session_keeps_the_goal_before_a_refused_one(store) -> None:
     manifest = controller_manifest(store.resolve("humanoid"), name="walker")
     assert manifest.task is not None
-    beyond = limit("target", "height", -0.5, 0.5, "refuse")
-    task = manifest.task.model_copy(update={"goal_limits": (beyond,)})
+    bound = limit("target", "height", -0.5, 0.5, "refuse")
+    task = manifest.task.model_copy(update={"goal_limits": (bound,)})
     limited = manifest.model_copy(update={"task": task, "graphs": {"controller": with_parts()}})
     store.publish(limited, {"controller.onnx": controller(0)})
     state = state_rows(1)[0].tolist()
 
-    async def talk() -> None:
+    async def run_session() -> None:
         service = make_service(Settings(store=store.root))
         session = await open_session(service, {"controller": "walker", "hold": 2})
         first = await session.step(Step(state=state, goal=[0.1, 0.2, 0.3]))
@@ -165,7 +165,7 @@ def test_a_session_keeps_the_goal_before_a_refused_one(store) -> None:
         again = await session.step(Step(state=state))
         np.testing.assert_array_equal(again["z"], first["z"])
 
-    asyncio.run(talk())
+    asyncio.run(run_session())
 
 
 def test_a_manifest_with_a_limit_on_no_part_of_the_goal_is_refused(store) -> None:

@@ -1,10 +1,10 @@
-"""HEAD answers wherever GET does: the same status and headers, no body."""
+"""HEAD on every GET route: the same status and headers, no body."""
 
 import http.client
 
 import pytest
 
-from tests.serving.process import connected, hear, request
+from tests.serving.process import connected, receive, request
 
 PATHS = [  # path, status of GET
     ("/healthz", 200),
@@ -35,27 +35,27 @@ PATHS = [  # path, status of GET
     ("/nowhere", 404),
 ]
 OWN = {"x-request-id", "date"}  # of each reply
-# Their bodies count requests, or name the method.
-UNSTEADY = {"/metrics", "/act", "/v2/models/humanoid/infer", "/nowhere"}
+# Their bodies depend on earlier requests or on the method.
+VARYING = {"/metrics", "/act", "/v2/models/humanoid/infer", "/nowhere"}
 
 
-def asked(live, method, path):
-    line = http.client.HTTPConnection(*live.address, timeout=20)
-    line.request(method, path)
-    answer = line.getresponse()
-    headers = {k.lower(): v for k, v in answer.getheaders() if k.lower() not in OWN}
-    body = answer.read()
-    line.close()
-    return answer.status, headers, body
+def send(live, method, path):
+    connection = http.client.HTTPConnection(*live.address, timeout=20)
+    connection.request(method, path)
+    response = connection.getresponse()
+    headers = {k.lower(): v for k, v in response.getheaders() if k.lower() not in OWN}
+    body = response.read()
+    connection.close()
+    return response.status, headers, body
 
 
 @pytest.mark.parametrize(("path", "status"), PATHS)
 def test_head_has_the_status_and_headers_of_get_and_no_body(live, path, status):
-    got, headers, body = asked(live, "GET", path)
-    found, its_headers, nothing = asked(live, "HEAD", path)
+    got, headers, body = send(live, "GET", path)
+    found, its_headers, nothing = send(live, "HEAD", path)
     assert (got, found, nothing) == (status, status, b"")
     assert int(headers["content-length"]) == len(body)
-    if path in UNSTEADY:
+    if path in VARYING:
         headers["content-length"] = its_headers["content-length"]
     assert its_headers == headers
 
@@ -72,17 +72,17 @@ def test_every_documented_get_route_answers_head(service):
 
 
 def test_a_head_leaves_the_connection_usable(live):
-    with connected(live.address) as line:
+    with connected(live.address) as connection:
         for _ in range(2):
-            line.sendall(request("/skills", b"", method="HEAD"))
+            connection.sendall(request("/skills", b"", method="HEAD"))
             head = b""
             while not head.endswith(b"\r\n\r\n"):
-                head += line.recv(1)
+                head += connection.recv(1)
             assert head.startswith(b"HTTP/1.1 200")
-            line.sendall(request("/skills", b"", method="GET"))
-            answer = hear(line)
-            assert answer.status == 200
-            assert len(answer.body) == int(answer.headers["content-length"])
+            connection.sendall(request("/skills", b"", method="GET"))
+            response = receive(connection)
+            assert response.status == 200
+            assert len(response.body) == int(response.headers["content-length"])
 
 
 def test_the_document_has_each_route_once(service):

@@ -10,7 +10,7 @@ from tests.skills_store.checkpoints.test_checkpoints import ase
 
 
 @pytest.fixture
-def knights(tmp_path):
+def imported_store(tmp_path):
     torch.save(ase("humanoid_sword_shield"), tmp_path / "model.pth")
     (tmp_path / "body.xml").write_text("<mujoco model='mine'/>")
     store = Store(tmp_path / "store")
@@ -18,13 +18,13 @@ def knights(tmp_path):
     return store
 
 
-def test_it_acts_on_the_peers_observations_and_encodes_no_motion(knights, serve):
-    served = serve(knights.root, skill="knight")
-    assert served.get("/readyz").json()["status"] == "ready"
-    width = knights.resolve("knight").manifest.graphs["policy"].input("state").width
-    asked = {"state": [0.0] * width, "z": [1.0] + [0.0] * 63}
-    answer = served.post("/act", json=asked)
-    assert answer.status_code == 200
-    assert len(answer.json()["targets"]) == 31
+def test_imported_library_acts_on_peer_observations_only(imported_store, serve):
+    service = serve(imported_store.root, skill="knight")
+    assert service.get("/readyz").json()["status"] == "ready"
+    width = imported_store.resolve("knight").manifest.graphs["policy"].input("state").width
+    body = {"state": [0.0] * width, "z": [1.0] + [0.0] * 63}
+    response = service.post("/act", json=body)
+    assert response.status_code == 200
+    assert len(response.json()["targets"]) == 31
     clip = {"frames": [[0.0] * width] * 12}
-    problem(served.post("/encode", json=clip), 422, "wrong_kind", "skill")
+    problem(service.post("/encode", json=clip), 422, "wrong_kind", "skill")

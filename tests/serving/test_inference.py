@@ -1,4 +1,4 @@
-"""/v2 as the real tritonclient sees it, and by hand where that client would never go."""
+"""/v2 through tritonclient, and by hand for requests that it does not send."""
 
 import json
 
@@ -14,14 +14,14 @@ from tests.tiny import WINDOW
 
 
 @pytest.fixture(scope="module")
-def client(standing):
-    with running(standing.root) as live:
+def client(shared):
+    with running(shared.root) as live:
         found = triton.InferenceServerClient(live.url.removeprefix("http://"))
         yield found
         found.close()
 
 
-def given(binary=True, **arrays):
+def make_inputs(binary=True, **arrays):
     found = []
     for name, array in arrays.items():
         found.append(triton.InferInput(name, list(array.shape), "FP32"))
@@ -31,7 +31,7 @@ def given(binary=True, **arrays):
 
 @pytest.mark.parametrize("binary_in", [True, False])
 @pytest.mark.parametrize("binary_out", [True, False, None])
-def test_the_policy_answers_as_the_library_does(client, standing, binary_in, binary_out):
+def test_policy_matches_the_library(client, shared, binary_in, binary_out):
     state = state_rows(7)
     z = skill_rows(7)
     outputs = (
@@ -40,31 +40,31 @@ def test_the_policy_answers_as_the_library_does(client, standing, binary_in, bin
         else [triton.InferRequestedOutput("targets", binary_data=binary_out)]
     )
     found = client.infer(
-        "humanoid", given(binary_in, state=state, z=z), outputs=outputs, request_id="seven"
+        "humanoid", make_inputs(binary_in, state=state, z=z), outputs=outputs, request_id="seven"
     )
-    wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
-    np.testing.assert_array_equal(found.as_numpy("targets"), wanted)
+    expected = SkillLibrary.open(shared, "humanoid").act(state, z)
+    np.testing.assert_array_equal(found.as_numpy("targets"), expected)
     assert found.get_response()["id"] == "seven"
     assert found.get_response()["model_version"] == "1"
 
 
-def test_every_graph_is_a_model(client, standing):
-    library = SkillLibrary.open(standing, "humanoid")
-    controller = Controller.open(standing, "reach")
+def test_every_graph_is_a_model(client, shared):
+    library = SkillLibrary.open(shared, "humanoid")
+    controller = Controller.open(shared, "reach")
     windows = state_rows(4 * WINDOW).reshape(4, WINDOW, -1)
-    found = client.infer("humanoid.encoder", given(window=windows)).as_numpy("z")
+    found = client.infer("humanoid.encoder", make_inputs(window=windows)).as_numpy("z")
     np.testing.assert_array_equal(found, library.encode(windows))
-    found = client.infer("humanoid.style", given(window=windows), model_version="1").as_numpy(
+    found = client.infer("humanoid.style", make_inputs(window=windows), model_version="1").as_numpy(
         "style"
     )
     np.testing.assert_array_equal(found, library.style(windows))
     state = state_rows(2)
     goal = goal_rows(2)
-    found = client.infer("reach", given(state=state, goal=goal)).as_numpy("z")
+    found = client.infer("reach", make_inputs(state=state, goal=goal)).as_numpy("z")
     np.testing.assert_array_equal(found, controller.decide(state, goal))
 
 
-def test_health_metadata_and_index(client):
+def test_health_metadata_and_index_match_the_store(client):
     assert client.is_server_live()
     assert client.is_server_ready()
     assert client.is_model_ready("humanoid")
@@ -90,26 +90,28 @@ def test_invalid_requests_raise_triton_client_errors_with_code(client):
     state = state_rows(2)
     z = skill_rows(2)
     cases = [
-        ("nobody", given(state=state, z=z), "unknown_skill"),
-        ("humanoid.flight", given(state=state, z=z), "unknown_model"),
-        ("humanoid", given(state=state), "missing_field"),
-        ("humanoid", given(state=state, z=z[:1]), "batch_mismatch"),
-        ("humanoid", given(state=state, z=z[:, :3]), "wrong_shape"),
-        ("humanoid", given(state=state[0], z=z[0]), "wrong_shape"),
-        ("humanoid", given(state=np.full_like(state, np.nan), z=z), "not_finite"),
-        ("humanoid.encoder", given(window=state), "wrong_shape"),
+        ("nobody", make_inputs(state=state, z=z), "unknown_skill"),
+        ("humanoid.flight", make_inputs(state=state, z=z), "unknown_model"),
+        ("humanoid", make_inputs(state=state), "missing_field"),
+        ("humanoid", make_inputs(state=state, z=z[:1]), "batch_mismatch"),
+        ("humanoid", make_inputs(state=state, z=z[:, :3]), "wrong_shape"),
+        ("humanoid", make_inputs(state=state[0], z=z[0]), "wrong_shape"),
+        ("humanoid", make_inputs(state=np.full_like(state, np.nan), z=z), "not_finite"),
+        ("humanoid.encoder", make_inputs(window=state), "wrong_shape"),
     ]
     for model, inputs, code in cases:
         with pytest.raises(InferenceServerException, match=code):
             client.infer(model, inputs)
     with pytest.raises(InferenceServerException, match="unknown_field"):
         client.infer(
-            "humanoid", given(state=state, z=z), outputs=[triton.InferRequestedOutput("speed")]
+            "humanoid",
+            make_inputs(state=state, z=z),
+            outputs=[triton.InferRequestedOutput("speed")],
         )
 
 
 def test_unsupported_triton_options_are_refused_by_name(client):
-    rows = given(state=state_rows(2), z=skill_rows(2))
+    rows = make_inputs(state=state_rows(2), z=skill_rows(2))
     shared = triton.InferRequestedOutput("targets")
     shared.set_shared_memory("region", 224)
     cases = [
@@ -118,20 +120,24 @@ def test_unsupported_triton_options_are_refused_by_name(client):
         ("sequence_id", {"sequence_id": 7, "sequence_start": True}),
         ("sequence_id", {"sequence_id": "seven", "sequence_end": True}),
     ]
-    for name, asked in cases:
+    for name, options in cases:
         with pytest.raises(InferenceServerException, match=f"unsupported_option.*{name}"):
-            client.infer("humanoid", rows, **asked)
+            client.infer("humanoid", rows, **options)
     rows[1].set_shared_memory("region", 64)
     with pytest.raises(InferenceServerException, match=r"unsupported_option.*shared_memory_region"):
         client.infer("humanoid", rows)
 
 
-def test_options_that_change_no_answer_are_accepted(client):
-    rows = given(state=state_rows(2), z=skill_rows(2))
-    wanted = client.infer("humanoid", rows).as_numpy("targets")
-    asked = {"priority": 1, "timeout": 1_000_000, "parameters": {"content_type": "np", "trace": 3}}
-    found = client.infer("humanoid", rows, **asked).as_numpy("targets")
-    np.testing.assert_array_equal(found, wanted)
+def test_options_without_effect_are_accepted(client):
+    rows = make_inputs(state=state_rows(2), z=skill_rows(2))
+    expected = client.infer("humanoid", rows).as_numpy("targets")
+    options = {
+        "priority": 1,
+        "timeout": 1_000_000,
+        "parameters": {"content_type": "np", "trace": 3},
+    }
+    found = client.infer("humanoid", rows, **options).as_numpy("targets")
+    np.testing.assert_array_equal(found, expected)
 
 
 STATE = state_rows(1)
@@ -184,8 +190,8 @@ MALFORMED = [  # body, length of its JSON
 @pytest.mark.parametrize(("body", "length"), MALFORMED, ids=range(len(MALFORMED)))
 def test_malformed_infer_request_returns_a_problem_with_error(service, body, length):
     headers = {} if length is None else {"inference-header-content-length": str(length)}
-    answer = service.post("/v2/models/humanoid/infer", content=body, headers=headers)
-    assert answer.status_code == 422, answer.text
-    found = answer.json()
+    response = service.post("/v2/models/humanoid/infer", content=body, headers=headers)
+    assert response.status_code == 422, response.text
+    found = response.json()
     assert list(found) == ["error", "code", "message", "field", "expected"]
     assert found["error"] == f"{found['code']}: {found['message']}"

@@ -1,4 +1,4 @@
-"""Paths on the sphere: their ends, their evenness, their names; and the clips' own latents."""
+"""Paths on the latent sphere: endpoints, even spacing, clip names; and the clips' latents."""
 
 import itertools
 
@@ -33,8 +33,8 @@ def test_path_between_equal_points_is_constant():
 
 
 def test_interpolate_between_rows_and_clips(service):
-    asked = {"path": ["walk", B.tolist(), (5 * C).tolist()], "steps": 7}
-    found = service.post("/interpolate", json=asked).json()
+    body = {"path": ["walk", B.tolist(), (5 * C).tolist()], "steps": 7}
+    found = service.post("/interpolate", json=body).json()
     walk = np.eye(8, dtype=np.float32)[0]
     np.testing.assert_allclose(
         floats(found["z"]), sphere.path(np.array([walk, B, C]), 7), atol=1e-6
@@ -43,7 +43,7 @@ def test_interpolate_between_rows_and_clips(service):
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "code", "field"),
+    ("body", "status", "code", "field"),
     [
         ({"path": ["walk"], "steps": 3}, 422, "wrong_shape", "path"),
         ({"path": "walk", "steps": 3}, 422, "wrong_shape", "path"),
@@ -59,12 +59,12 @@ def test_interpolate_between_rows_and_clips(service):
         ({"path": ["walk", "walk"]}, 422, "missing_field", "steps"),
     ],
 )
-def test_invalid_path_requests_are_refused(service, asked, status, code, field):
-    problem(service.post("/interpolate", json=asked), status, code, field)
+def test_invalid_path_requests_are_refused(service, body, status, code, field):
+    problem(service.post("/interpolate", json=body), status, code, field)
 
 
-def test_the_clips_latents_by_name(service, standing):
+def test_latents_route_returns_the_clips_latents(service, shared):
     found = service.get("/skills/humanoid@1/latents").json()
-    clips = standing.resolve("humanoid").manifest.latent.clips
+    clips = shared.resolve("humanoid").manifest.latent.clips
     assert found["latents"] == {name: list(z) for name, z in clips.items()}
     problem(service.get("/skills/nobody/latents"), 404, "unknown_skill", "ref")

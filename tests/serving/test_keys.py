@@ -1,5 +1,4 @@
-"""Keys: no reply without one, nothing beyond its scopes, no secret at rest or in a log, changes
-without a restart."""
+"""API keys: scopes, rates, secrets kept out of files and logs, changes without a restart."""
 
 import json
 import re
@@ -16,7 +15,7 @@ from tests.serving.local import Local, problem, skill_rows, state_rows
 
 STATE = state_rows(1)[0].tolist()
 Z = skill_rows(1)[0].tolist()
-ASK = {"state": STATE, "z": Z}
+BODY = {"state": STATE, "z": Z}
 ROUTES = {  # method and path -> the scope that opens it; None: any key; "": no key
     ("POST", "/act"): "act",
     ("POST", "/controllers/reach/act"): "act",
@@ -44,11 +43,11 @@ ROUTES = {  # method and path -> the scope that opens it; None: any key; "": no 
     ("GET", "/v2/health/ready"): "",
 }
 
-RATE = 0.01  # 1/s: once, and then not for 100 s, however slow the machine
+RATE = 0.01  # 1/s: one request in 100 s, however slow the machine
 
 
 @pytest.fixture(scope="module")
-def keyed(standing, tmp_path_factory):
+def keyed(shared, tmp_path_factory):
     file = tmp_path_factory.mktemp("keys") / "keys.json"
     tokens = {}
     made = []
@@ -58,37 +57,37 @@ def keyed(standing, tmp_path_factory):
     tokens["slow"], slow = keys.make_key("slow", ["act"], rate=RATE)
     tokens["once"], once = keys.make_key("once", ["act"], rate=RATE)
     keys.write(file, [*made, slow, once])
-    local = Local(Settings(store=standing.root, keys=file, refresh=3600))
+    local = Local(Settings(store=shared.root, keys=file, refresh=3600))
     yield local, tokens, file
     local.close()
 
 
-def status(local, method, path, token=None):
+def send(local, method, path, token=None):
     headers = {"authorization": f"Bearer {token}"} if token else {}
     if method == "GET":
         return local.get(path, headers=headers)
-    return local.post(path, json=ASK, headers=headers)
+    return local.post(path, json=BODY, headers=headers)
 
 
 @pytest.mark.parametrize(("route", "scope"), ROUTES.items(), ids=str)
 def test_every_route_requires_a_key_with_its_scope(keyed, route, scope):
     (local, tokens, _) = keyed
     (method, path) = route
-    assert status(local, method, path).status_code == (401 if scope != "" else 200)
+    assert send(local, method, path).status_code == (401 if scope != "" else 200)
     for own in keys.SCOPES:
-        code = status(local, method, path, tokens[own]).status_code
+        code = send(local, method, path, tokens[own]).status_code
         assert (code == 403) == (scope not in ("", None, own)), (own, code)
 
 
-def test_a_root_path_of_the_server_changes_no_scope(keyed, standing):
+def test_a_root_path_of_the_server_changes_no_scope(keyed, shared):
     _, tokens, file = keyed
-    settings = Settings(store=standing.root, keys=file, refresh=3600)
+    settings = Settings(store=shared.root, keys=file, refresh=3600)
     with closing(Local(settings, root_path="/rep")) as local:
         for (method, path), scope in ROUTES.items():
             below = f"/rep{path}"
-            assert status(local, method, below).status_code == (401 if scope != "" else 200)
+            assert send(local, method, below).status_code == (401 if scope != "" else 200)
             for own in keys.SCOPES:
-                code = status(local, method, below, tokens[own]).status_code
+                code = send(local, method, below, tokens[own]).status_code
                 assert (code == 403) == (scope not in ("", None, own)), (path, own, code)
                 assert code != 500, path
 
@@ -98,12 +97,12 @@ def test_a_path_with_a_control_character_reaches_no_route(keyed, escaped):
     local, tokens, _ = keyed
     for (method, path), scope in ROUTES.items():
         for place in (f"{path}{escaped}", f"/{escaped}{path[1:]}"):
-            answer = status(local, method, place, tokens[scope or "act"])
-            assert answer.status_code == 404, place
-            assert "control characters" in answer.text
+            response = send(local, method, place, tokens[scope or "act"])
+            assert response.status_code == 404, place
+            assert "control characters" in response.text
 
 
-def test_the_matrix_has_every_route(keyed):
+def test_scope_table_covers_every_route(keyed):
     listed = {path for _, path in ROUTES}
     for path in keyed[0].gateway.api.openapi()["paths"]:
         like = re.compile(re.sub(r"\{.*?\}", "[^/]+", path) + "$")
@@ -124,28 +123,28 @@ WRONG = [
 
 
 @pytest.mark.parametrize("token", WRONG, ids=range(len(WRONG)))
-def test_a_wrong_key_is_refused_without_being_repeated(keyed, token):
+def test_wrong_key_is_refused_and_not_echoed(keyed, token):
     local, _, _ = keyed
-    answer = local.post(
-        "/act", json=ASK, headers={b"authorization": b"Bearer " + token.encode("latin-1")}
+    response = local.post(
+        "/act", json=BODY, headers={b"authorization": b"Bearer " + token.encode("latin-1")}
     )
-    problem(answer, 401, "wrong_key", "authorization")
-    assert answer.headers["www-authenticate"] == "Bearer"
-    assert token not in answer.text or len(token) < 3
+    problem(response, 401, "wrong_key", "authorization")
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert token not in response.text or len(token) < 3
 
 
 def test_rate_limited_key_gets_429_with_retry_after(keyed):
     local, tokens, _ = keyed
-    assert status(local, "POST", "/act", tokens["slow"]).status_code == 200
-    refused = status(local, "POST", "/act", tokens["slow"])
+    assert send(local, "POST", "/act", tokens["slow"]).status_code == 200
+    refused = send(local, "POST", "/act", tokens["slow"])
     problem(refused, 429, "rate_limited")
     assert 1 / RATE - 50 < int(refused.headers["retry-after"]) <= 1 / RATE
     assert (
-        status(local, "POST", "/act", tokens["act"]).status_code == 200
+        send(local, "POST", "/act", tokens["act"]).status_code == 200
     )  # another key is not affected
 
 
-def test_a_bucket_fills_at_its_rate_and_holds_one_second():
+def test_bucket_refills_at_its_rate_up_to_one_second():
     bucket = Bucket(10, 10, 0.0)
     assert sum(bucket.take(0.0) == 0 for _ in range(20)) == 10
     assert bucket.take(0.0) == pytest.approx(0.1)
@@ -165,50 +164,50 @@ def test_refusal_delay_grows_with_refusals_up_to_1_s():
     bucket = Bucket(10, 0, 0.0)
     assert (
         max(bucket.hold for i in range(1, 200) if bucket.take(i / 11)) < 0.1
-    )  # a tenth more than it may: refused at once
+    )  # a tenth over the rate: refused without delay
     assert Bucket(0.01, 0, 0.0, refused=2).hold == 1
 
 
 def test_repeated_refusals_are_delayed(keyed):
     local, tokens, _ = keyed
     started = time.monotonic()
-    answers = [status(local, "POST", "/act", tokens["once"]).status_code for _ in range(3)]
-    assert answers == [200, 429, 429]
+    statuses = [send(local, "POST", "/act", tokens["once"]).status_code for _ in range(3)]
+    assert statuses == [200, 429, 429]
     assert time.monotonic() - started > 0.5
 
 
-def test_no_secret_is_at_rest_in_a_log_or_in_the_metrics(keyed, caplog):
+def test_no_secret_is_in_the_key_file_the_log_or_the_metrics(keyed, caplog):
     local, tokens, file = keyed
     with caplog.at_level(0):
         for token in tokens.values():
-            status(local, "POST", "/act", token)
-            status(local, "POST", "/act", token[:-1])
-    seen = file.read_text() + caplog.text + status(local, "GET", "/metrics", tokens["admin"]).text
+            send(local, "POST", "/act", token)
+            send(local, "POST", "/act", token[:-1])
+    seen = file.read_text() + caplog.text + send(local, "GET", "/metrics", tokens["admin"]).text
     for token in tokens.values():
         assert token.partition(".")[2] not in seen
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_key_is_added_and_taken_away_without_a_restart(standing, tmp_path):
+def test_key_is_added_and_removed_without_a_restart(shared, tmp_path):
     file = tmp_path / "keys.json"
     first, kept = keys.make_key("first", ["act"])
     keys.write(file, [kept])
-    local = Local(Settings(store=standing.root, keys=file, refresh=3600))
+    local = Local(Settings(store=shared.root, keys=file, refresh=3600))
     second, new = keys.make_key("second", ["act"])
-    assert status(local, "POST", "/act", second).status_code == 401
+    assert send(local, "POST", "/act", second).status_code == 401
     keys.write(file, [new])
     local.refresh()
-    assert [status(local, "POST", "/act", token).status_code for token in (first, second)] == [
+    assert [send(local, "POST", "/act", token).status_code for token in (first, second)] == [
         401,
         200,
     ]
-    file.write_text("{")  # damaged: what was read last stays
+    file.write_text("{")  # damaged: the last valid keys stay
     local.refresh()
-    assert status(local, "POST", "/act", second).status_code == 200
+    assert send(local, "POST", "/act", second).status_code == 200
     local.close()
 
 
-def test_the_command_shows_a_key_once_and_keeps_its_digest(tmp_path, monkeypatch, capsys):
+def test_add_command_prints_the_key_and_stores_its_digest(tmp_path, monkeypatch, capsys):
     file = tmp_path / "keys.json"
 
     def run(*words):
@@ -216,21 +215,21 @@ def test_the_command_shows_a_key_once_and_keeps_its_digest(tmp_path, monkeypatch
         code = program.main()
         return code, capsys.readouterr()
 
-    code, said = run("add", "game", "act", "encode", "--rate", "5")
-    token = said.out.strip()
+    code, captured = run("add", "game", "act", "encode", "--rate", "5")
+    token = captured.out.strip()
     assert code == 0
     made = keys.match(token, {key.name: key for key in keys.read(file).keys})
     assert made is not None
     assert made.scopes == ("act", "encode")
     assert run("ls")[1].out == "game\tact,encode\t5.0\n"
-    code, said = run("add", "game", "act")
-    assert (code, said.err.count("\n")) == (2, 1)
+    code, captured = run("add", "game", "act")
+    assert (code, captured.err.count("\n")) == (2, 1)
     assert run("rm", "nobody")[0] == 2
     assert run("rm", "game")[0] == 0
     assert json.loads(file.read_text()) == {"keys": []}
 
 
-def test_beyond_the_loopback_address_keys_are_needed(tmp_path):
+def test_hosts_other_than_loopback_need_keys(tmp_path):
     for host in ("127.0.0.1", "::1", "localhost"):
         Settings(host=host)
     for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"):
@@ -243,10 +242,10 @@ def test_wrong_secret_and_unknown_key_take_similar_time():
     token, key = keys.make_key("one", ["act"])
     assert keys.match(token, {"one": key}) is key
 
-    def seconds(asked):
+    def seconds(wrong):
         started = time.perf_counter()
         for _ in range(300):
-            assert keys.match(asked, {"one": key}) is None
+            assert keys.match(wrong, {"one": key}) is None
         return time.perf_counter() - started
 
     times = [(seconds("one." + "x" * 43), seconds("two." + "x" * 43)) for _ in range(5)]
@@ -260,7 +259,7 @@ def test_two_keys_of_one_name_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_keys_only_loopback_addresses_are_answered(standing):
+def test_without_keys_only_loopback_addresses_are_answered(shared):
     """Another server than `python -m serving` may listen on any address."""
     for address, expected in (("192.0.2.1", 403), ("127.0.0.1", 200), ("::1", 200)):
         scope = {
@@ -272,6 +271,6 @@ def test_without_keys_only_loopback_addresses_are_answered(standing):
             "headers": [(b"host", b"localhost")],
             "server": (address, 8000),
         }
-        with closing(Local(Settings(store=standing.root, refresh=3600))) as local:
+        with closing(Local(Settings(store=shared.root, refresh=3600))) as local:
             assert local.call(scope) == expected
             assert local.call(scope | {"path": "/healthz", "raw_path": b"/healthz"}) == 200

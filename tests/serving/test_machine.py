@@ -54,18 +54,20 @@ def test_decision_uses_and_returns_the_next_memory(client: Client, machine: Cont
     assert np.allclose(decision.z, machine.decide(STATES[:1], expected)[0], atol=1e-6)
 
 
-def test_a_batch_has_a_memory_each(client: Client, machine: Controller) -> None:
+def test_each_row_of_a_batch_has_its_own_memory(client: Client, machine: Controller) -> None:
     memories = goal_rows(4)
     decision = client.decide("errand", STATES, memories)
     assert decision.goal is not None
     assert np.allclose(decision.goal, machine.next_goal(STATES, memories), atol=1e-6)
 
 
-def test_a_controller_of_a_task_gives_no_memory(client: Client) -> None:
+def test_task_controller_returns_no_memory(client: Client) -> None:
     assert client.decide("reach", STATES[0], goal_rows(1)[0]).goal is None
 
 
-def test_the_held_machine_carries_the_memory(client: Client, machine: Controller) -> None:
+def test_held_machine_keeps_the_memory_between_decisions(
+    client: Client, machine: Controller
+) -> None:
     held = HeldMachine(client, "errand")
     memory = BEGIN[None]
     for row in STATES[:2]:
@@ -86,19 +88,19 @@ def test_a_session_begins_without_a_goal_and_keeps_the_memory(
     memory = BEGIN[None]
     with connect(f"{live.url.replace('http', 'ws')}/session") as socket:
 
-        def say(**fields: object) -> dict[str, list[float]]:
+        def send(**fields: object) -> dict[str, list[float]]:
             socket.send(json.dumps(fields))
             return json.loads(socket.recv(timeout=10))
 
-        say(controller="errand", hold=1)
+        send(controller="errand", hold=1)
         for row in STATES[:3]:
             memory = machine.next_goal(row[None], memory)
-            answer = say(state=row.tolist())
-            assert np.allclose(answer["goal"], memory[0], atol=1e-5)
+            reply = send(state=row.tolist())
+            assert np.allclose(reply["goal"], memory[0], atol=1e-5)
 
 
 @pytest.mark.parametrize(("model", "output"), [("errand.memory", "next_goal"), ("errand", "z")])
-def test_the_inference_protocol_has_each_graph_by_itself(
+def test_each_graph_is_a_model_of_the_inference_protocol(
     live: Running, machine: Controller, model: str, output: str
 ) -> None:
     rows = {"state": STATES[:1], "goal": goal_rows(1)}
@@ -106,8 +108,8 @@ def test_the_inference_protocol_has_each_graph_by_itself(
         {"name": name, "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
         for name, x in rows.items()
     ]
-    answer = httpx.post(f"{live.url}/v2/models/{model}/infer", json={"inputs": inputs})
-    (found,) = answer.json()["outputs"]
+    reply = httpx.post(f"{live.url}/v2/models/{model}/infer", json={"inputs": inputs})
+    (found,) = reply.json()["outputs"]
     run = machine.next_goal if output == "next_goal" else machine.decide
     assert found["name"] == output
     assert np.allclose(found["data"], run(**rows)[0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: each is one, and they name what the service has."""
+"""The Kubernetes manifests agree with each other and name existing routes and settings."""
 
 from pathlib import Path
 
@@ -46,4 +46,4 @@ def test_a_pod_may_drain_before_it_is_killed(found):
         for one in pod["containers"][0]["env"]
         if one["name"] == "REPERTOIRE_DRAIN"
     )
-    assert pod["terminationGracePeriodSeconds"] > drain + 8  # uvicorn's own share
+    assert pod["terminationGracePeriodSeconds"] > drain + 8  # uvicorn's own timeout

@@ -1,4 +1,4 @@
-"""Addresses, reverse proxies and idle connections, as networks have them."""
+"""Listening addresses, reverse proxies and idle connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import uvloop
 from serving.client import Client
 from serving.server.listening import ACCEPTS_PER_PASS, listen, make_url, repeat
 from tests.serving.local import skill_rows, state_rows
-from tests.serving.process import connected, exchange, heard, request, running
+from tests.serving.process import connected, exchange, receive_or_none, request, running
 
 HEALTH = request("/healthz", b"", method="GET")
 
@@ -31,8 +31,8 @@ ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 
 @ipv6
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
-def test_an_ipv6_address_is_served_and_printed_with_brackets(standing, host):
-    with running(standing.root, host=host) as live:
+def test_an_ipv6_address_is_served_and_printed_with_brackets(shared, host):
+    with running(shared.root, host=host) as live:
         assert live.url.startswith("http://[::1]:")
         assert httpx.get(f"{live.url}/skills").status_code == 200
 
@@ -61,23 +61,23 @@ def test_a_name_is_served_on_all_its_addresses(monkeypatch):
         listening.close()
 
 
-def test_an_idle_connection_is_kept_as_long_as_the_setting_says(standing):
-    with running(standing.root, keep_alive=1) as live, connected(live.address) as line:
-        assert exchange(line, HEALTH).status == 200
+def test_idle_connection_is_closed_after_keep_alive(shared):
+    with running(shared.root, keep_alive=1) as live, connected(live.address) as sock:
+        assert exchange(sock, HEALTH).status == 200
         time.sleep(0.5)
-        assert exchange(line, HEALTH).status == 200
+        assert exchange(sock, HEALTH).status == 200
         started = time.monotonic()
-        assert heard(line) is None
+        assert receive_or_none(sock) is None
         assert 0.8 < time.monotonic() - started < 5
 
 
 def test_default_keep_alive_outlasts_the_clients_timeout(live):
-    with connected(live.address) as line, Client(live.url) as client:
-        assert exchange(line, HEALTH).status == 200
+    with connected(live.address) as sock, Client(live.url) as client:
+        assert exchange(sock, HEALTH).status == 200
         for pause in (5.2, 0.0):  # httpx's own limit is 5 s
             client.act(state_rows(1)[0], skill_rows(1)[0])
             time.sleep(pause)
-        assert exchange(line, HEALTH).status == 200
+        assert exchange(sock, HEALTH).status == 200
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_service_works_below_a_path(serve, store, settings, path, headers):
     assert local.get(f"{path}/openapi.json", headers=headers).json()["servers"] == [{"url": "."}]
 
 
-def test_the_docs_page_needs_no_other_host(service):
+def test_docs_page_loads_nothing_from_another_host(service):
     page = service.get("/docs").text
     assert "//" not in page.replace("<!DOCTYPE html>", "").replace("// ", "").replace("</", "")
     for asset in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"):
@@ -115,12 +115,12 @@ def test_forwarded_prefix_is_ignored_from_untrusted_proxies(serve, store):
 
 
 async def count_accepting_passes(sockets, waiting):
-    """The passes of the event loop in which so many `waiting` connections are accepted."""
+    """In how many passes of the event loop `waiting` connections are accepted."""
     loop = asyncio.get_running_loop()
     passes = 0
     accepted_in = []
 
-    class Noted(asyncio.Protocol):
+    class Recorder(asyncio.Protocol):
         def connection_made(self, transport):
             accepted_in.append(passes)
 
@@ -129,7 +129,7 @@ async def count_accepting_passes(sockets, waiting):
         passes += 1
         loop.call_soon(begin_pass)
 
-    servers = [await loop.create_server(Noted, sock=listening) for listening in sockets]
+    servers = [await loop.create_server(Recorder, sock=listening) for listening in sockets]
     clients = [socket.create_connection(sockets[0].getsockname()) for _ in range(waiting)]
     begin_pass()
     while len(accepted_in) < waiting:
@@ -141,7 +141,7 @@ async def count_accepting_passes(sockets, waiting):
     return len(set(accepted_in))
 
 
-def test_waiting_connections_are_accepted_several_in_a_pass():
+def test_several_waiting_connections_are_accepted_per_loop_pass():
     sockets = repeat(listen("127.0.0.1", 0))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         passes = runner.run(count_accepting_passes(sockets, 3 * ACCEPTS_PER_PASS))

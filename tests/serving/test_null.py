@@ -33,14 +33,14 @@ def optional(model):
 def test_null_optional_request_field_equals_absent(service, path):
     body, names = REQUESTS[path]
     assert sorted(names) == sorted(optional(MODELS[path]))
-    wanted = service.post(path, json=body)
-    assert wanted.status_code == 200
+    expected = service.post(path, json=body)
+    assert expected.status_code == 200
     for name in names:
-        assert service.post(path, json=body | {name: None}).content == wanted.content
+        assert service.post(path, json=body | {name: None}).content == expected.content
     whole = body | dict.fromkeys(names)
     msgpack = {"content-type": "application/msgpack"}
     packed = service.post(path, content=ormsgpack.packb(whole), headers=msgpack)
-    assert ormsgpack.unpackb(packed.content).keys() == wanted.json().keys()
+    assert ormsgpack.unpackb(packed.content).keys() == expected.json().keys()
 
 
 def test_null_field_in_raw_request_equals_absent(service):
@@ -59,8 +59,8 @@ def test_null_field_in_raw_request_equals_absent(service):
         ({"controller": "reach"}, [{"state": STATE, "goal": goal_rows(1)[0].tolist()}]),
     ],
 )
-def test_null_in_a_message_of_a_session_is_as_good_as_absent(live, opening, steps):
-    def answers(nulls):
+def test_null_field_in_a_session_message_equals_absent(live, opening, steps):
+    def replies(nulls):
         with connect(f"{live.url.replace('http', 'ws')}/session") as socket:
             for fields, model in [
                 (opening, control_session.Opening),
@@ -70,8 +70,8 @@ def test_null_in_a_message_of_a_session_is_as_good_as_absent(live, opening, step
                 socket.send(json.dumps(absent | fields))
                 yield json.loads(socket.recv(timeout=10))
 
-    found = list(answers(nulls=True))
-    assert found == list(answers(nulls=False))
+    found = list(replies(nulls=True))
+    assert found == list(replies(nulls=False))
     assert "targets" in found[-1]
 
 
@@ -95,11 +95,11 @@ NULLS = [  # fields to add to an infer request that has no options
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-def test_null_in_an_infer_request_is_as_good_as_absent(service, nulls):
-    wanted = service.post("/v2/models/humanoid/infer", json={"inputs": INPUTS})
-    assert wanted.status_code == 200
+def test_null_field_in_an_infer_request_equals_absent(service, nulls):
+    expected = service.post("/v2/models/humanoid/infer", json={"inputs": INPUTS})
+    assert expected.status_code == 200
     found = service.post("/v2/models/humanoid/infer", json={"inputs": INPUTS} | nulls)
-    assert found.content == wanted.content
+    assert found.content == expected.content
 
 
 def test_data_may_be_null_where_the_numbers_are_in_the_binary_part(service):
@@ -110,5 +110,5 @@ def test_data_may_be_null_where_the_numbers_are_in_the_binary_part(service):
     body = head + STATES[:1].tobytes() + skill_rows(1).tobytes()
     length = {"inference-header-content-length": str(len(head))}
     found = service.post("/v2/models/humanoid/infer", content=body, headers=length)
-    wanted = service.post("/v2/models/humanoid/infer", json={"inputs": INPUTS})
-    assert (found.status_code, found.content) == (200, wanted.content)
+    expected = service.post("/v2/models/humanoid/infer", json={"inputs": INPUTS})
+    assert (found.status_code, found.content) == (200, expected.content)

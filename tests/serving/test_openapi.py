@@ -1,5 +1,4 @@
-"""The OpenAPI document is one, its examples are accepted by the service itself, and the replies are
-as documented."""
+"""The OpenAPI document is valid, the service accepts its examples, and the replies match it."""
 
 import pytest
 from fastapi.openapi.models import OpenAPI
@@ -14,7 +13,7 @@ def document(service):
     body = {"state": state_rows(1)[0].tolist(), "goal": goal_rows(1)[0].tolist()}
     assert (
         service.post("/controllers/reach/act", json=body).status_code == 200
-    )  # a controller that was used is an example
+    )  # examples use an opened controller
     return service.get("/openapi.json").json()
 
 
@@ -27,7 +26,7 @@ def references(part: object):
             yield from references(inner)
 
 
-def test_it_is_an_openapi_document_whose_references_all_resolve(document):
+def test_document_is_valid_and_all_its_references_resolve(document):
     OpenAPI.model_validate(document)
     assert document["openapi"].startswith("3.1")
     found = set(references(document))
@@ -48,8 +47,8 @@ def test_every_example_is_accepted(service, document):
             .get("application/json", {})
         )
         for name, example in content.get("examples", {}).items():
-            answer = service.post(path.replace("{name}", "reach"), json=example["value"])
-            assert answer.status_code == 200, (path, name, answer.text)
+            response = service.post(path.replace("{name}", "reach"), json=example["value"])
+            assert response.status_code == 200, (path, name, response.text)
             tried += 1
     assert tried == 7
 
@@ -80,12 +79,12 @@ def test_replies_are_as_documented(service, document):
             "examples"
         ]
         for example in examples.values():
-            answer = service.post(path.replace("{name}", "reach"), json=example["value"])
-            model.model_validate_json(answer.content, strict=True)
+            response = service.post(path.replace("{name}", "reach"), json=example["value"])
+            model.model_validate_json(response.content, strict=True)
     Problem.model_validate_json(service.get("/nowhere").content, strict=True)
 
 
-def test_without_a_skill_there_is_a_document_without_examples(tmp_path, serve):
+def test_document_of_a_service_without_skills_has_no_examples(tmp_path, serve):
     document = serve(tmp_path).get("/openapi.json").json()
     OpenAPI.model_validate(document)
     assert (
@@ -94,5 +93,5 @@ def test_without_a_skill_there_is_a_document_without_examples(tmp_path, serve):
     )
 
 
-def test_the_docs_page_is_there(service):
+def test_docs_page_is_served(service):
     assert "swagger" in service.get("/docs").text

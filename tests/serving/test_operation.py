@@ -1,5 +1,4 @@
-"""The service in operation: workers, a hot swap under load, the end of a process, TLS, logs,
-metrics."""
+"""The service in operation: workers, hot swap under load, shutdown, TLS, logs, metrics."""
 
 import json
 import os
@@ -17,32 +16,32 @@ import pytest
 
 from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import skill_rows, state_rows
-from tests.serving.process import connected, heard, request, running
+from tests.serving.process import connected, receive_or_none, request, running
 from tests.tiny import publish_tiny
 
 STATE = state_rows(1)[0]
 Z = skill_rows(1)[0]
-ASK = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
-ACT = request("/act", ASK)
+BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
+ACT = request("/act", BODY)
 
 
 class Load:
-    """Clients that ask all the time, and connect anew on `connection: close`."""
+    """Clients that send requests all the time, and reconnect on `connection: close`."""
 
     def __init__(self, address, clients=4):
         self.address = address
         self.ending = threading.Event()
-        self.answers = []
+        self.responses = []
         self.lost = []
-        self.threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+        self.threads = [threading.Thread(target=self._send_requests) for _ in range(clients)]
 
     def __enter__(self):
         for thread in self.threads:
             thread.start()
         until = time.monotonic() + 60
-        while not self.answers and time.monotonic() < until:
+        while not self.responses and time.monotonic() < until:
             time.sleep(0.01)
-        assert self.answers, self.lost
+        assert self.responses, self.lost
         return self
 
     def __exit__(self, *_):
@@ -50,30 +49,30 @@ class Load:
         for thread in self.threads:
             thread.join(timeout=20)
 
-    def _ask(self):
-        line = connected(self.address)
+    def _send_requests(self):
+        sock = connected(self.address)
         while not self.ending.is_set():
             started = time.monotonic()
             try:
-                line.sendall(ACT)
-                answer = heard(line)
+                sock.sendall(ACT)
+                response = receive_or_none(sock)
             except OSError as error:
-                answer = None
+                response = None
                 self.lost.append(repr(error))
-            if answer is None:
+            if response is None:
                 self.lost.append("closed")
                 return
-            self.answers.append((started, time.monotonic() - started, answer))
-            if answer.headers.get("connection") == "close":
-                line.close()
-                line = connected(self.address)
-        line.close()
+            self.responses.append((started, time.monotonic() - started, response))
+            if response.headers.get("connection") == "close":
+                sock.close()
+                sock = connected(self.address)
+        sock.close()
 
 
-def test_moved_alias_is_live_within_2_s_without_mixed_answers(store):
+def test_moved_alias_is_live_within_2_s_without_mixed_replies(store):
     publish_tiny(store, seed=1)
     store.alias("humanoid", "prod", 1)
-    answers = {
+    expected = {
         store.resolve(f"humanoid@{n}").digest: SkillLibrary.open(store, f"humanoid@{n}").act(
             [STATE], [Z]
         )[0]
@@ -87,24 +86,24 @@ def test_moved_alias_is_live_within_2_s_without_mixed_answers(store):
             time.sleep(0.3)
             store.alias("humanoid", "prod", number)
             moved = time.monotonic()
-            wanted = store.resolve("humanoid@prod").digest
-            while load.answers[-1][2].headers["x-skill-digest"] != wanted:
+            digest = store.resolve("humanoid@prod").digest
+            while load.responses[-1][2].headers["x-skill-digest"] != digest:
                 assert time.monotonic() - moved < 2
                 time.sleep(0.01)
     assert not load.lost
     seen = Counter()
-    for _, _, answer in load.answers:
-        assert answer.status == 200
-        digest = answer.headers["x-skill-digest"]
+    for _, _, response in load.responses:
+        assert response.status == 200
+        digest = response.headers["x-skill-digest"]
         np.testing.assert_array_equal(
-            np.array(json.loads(answer.body)["targets"], np.float32), answers[digest]
+            np.array(json.loads(response.body)["targets"], np.float32), expected[digest]
         )
         seen[digest] += 1
     assert len(seen) == 2
 
 
-def test_sigterm_reports_draining_and_loses_no_request(standing):
-    with running(standing.root, drain=5) as live, Load(live.address) as load:
+def test_sigterm_reports_draining_and_loses_no_request(shared):
+    with running(shared.root, drain=5) as live, Load(live.address) as load:
         time.sleep(0.3)
         os.kill(live.pid, signal.SIGTERM)
         time.sleep(0.3)
@@ -113,13 +112,16 @@ def test_sigterm_reports_draining_and_loses_no_request(standing):
         assert httpx.get(f"{live.url}/healthz").status_code == 200
         load.ending.set()
     assert not load.lost
-    assert {answer.headers.get("connection") for _, _, answer in load.answers} == {None, "close"}
+    assert {response.headers.get("connection") for _, _, response in load.responses} == {
+        None,
+        "close",
+    }
 
 
-def test_two_workers_share_port_and_metrics_and_survive_sigterm(standing):
-    with running(standing.root, workers=2, drain=0.5) as live, Load(live.address) as load:
+def test_two_workers_share_port_and_metrics_and_survive_sigterm(shared):
+    with running(shared.root, workers=2, drain=0.5) as live, Load(live.address) as load:
         until = time.monotonic() + 30
-        while len(load.answers) < 200:
+        while len(load.responses) < 200:
             assert time.monotonic() < until
             time.sleep(0.05)
         assert len(live.workers) == 2
@@ -134,15 +136,15 @@ def test_two_workers_share_port_and_metrics_and_survive_sigterm(standing):
             if line.startswith('repertoire_requests_total{route="/act"')
         )
     assert not load.lost
-    assert {answer.status for _, _, answer in load.answers} == {200}
-    assert counted == len(load.answers)
+    assert {response.status for _, _, response in load.responses} == {200}
+    assert counted == len(load.responses)
 
 
 def test_metrics_count_requests_by_route_status_and_skill(service):
-    service.post("/act", content=ASK)
+    service.post("/act", content=BODY)
     service.post("/act", content=b"{")
     lines = service.get("/metrics").text.splitlines()
-    for wanted in (
+    for expected in (
         'repertoire_requests_total{route="/act",status="200"}',
         'repertoire_requests_total{route="/act",status="422"}',
         'repertoire_batch_rows_count{skill="humanoid@1"}',
@@ -150,18 +152,18 @@ def test_metrics_count_requests_by_route_status_and_skill(service):
         'repertoire_run_seconds_count{skill="humanoid@1"}',
         'repertoire_request_seconds_count{route="/act"}',
     ):
-        assert any(line.startswith(wanted) and float(line.split()[-1]) > 0 for line in lines), (
-            wanted
+        assert any(line.startswith(expected) and float(line.split()[-1]) > 0 for line in lines), (
+            expected
         )
 
 
-def test_access_logs_are_json_lines_with_the_request_id(standing):
-    with running(standing.root, access_log=True) as live:
-        own = httpx.post(f"{live.url}/act", content=ASK, headers={"x-request-id": "mine-1"})
+def test_access_logs_are_json_lines_with_the_request_id(shared):
+    with running(shared.root, access_log=True) as live:
+        own = httpx.post(f"{live.url}/act", content=BODY, headers={"x-request-id": "mine-1"})
         httpx.get(f"{live.url}/nowhere", headers={"x-request-id": "bad id"})
-        said = live.said()
+        output = live.stop_and_read()
     assert own.headers["x-request-id"] == "mine-1"
-    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     [mine] = [line for line in lines if line.get("request_id") == "mine-1"]
     assert (mine["route"], mine["status"], mine["level"]) == ("/act", 200, "info")
     assert mine["ms"] > 0
@@ -171,7 +173,7 @@ def test_access_logs_are_json_lines_with_the_request_id(standing):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_over_tls(standing, tmp_path, workers):
+def test_service_over_tls(shared, tmp_path, workers):
     cert = tmp_path / "cert.pem"
     key = tmp_path / "key.pem"
     command = [
@@ -186,16 +188,16 @@ def test_over_tls(standing, tmp_path, workers):
         "-days",
         "1",
     ]
-    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run([*command, *named], check=True, capture_output=True)
-    with running(standing.root, tls_cert=cert, tls_key=key, workers=workers) as live:
+    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+    with running(shared.root, tls_cert=cert, tls_key=key, workers=workers) as live:
         assert live.url.startswith("https://")
-        with connected(live.address) as line:  # speaks no TLS
-            line.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
-        answer = httpx.post(
+        with connected(live.address) as sock:  # without TLS
+            sock.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        response = httpx.post(
             f"{live.url}/act",
-            content=ASK,
+            content=BODY,
             verify=ssl.create_default_context(cafile=str(cert)),
             timeout=60,  # two workers may still be starting
         )
-        assert answer.status_code == 200
+        assert response.status_code == 200

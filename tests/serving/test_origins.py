@@ -1,5 +1,4 @@
-"""Which hosts and origins are admitted: on a loopback address without keys, no page of another
-site."""
+"""Admitted hosts and origins: without keys, loopback names and pages of the same origin only."""
 
 from __future__ import annotations
 
@@ -47,9 +46,9 @@ def test_names_of_the_loopback_are_admitted(service, host):
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_foreign_host_is_refused_on_every_route(service, method, path, host):
     send = service.get if method == "GET" else service.post
-    answer = send(path, headers={"host": host})
-    assert answer.status_code == 403
-    assert (answer.json()["code"], answer.json()["field"]) == ("not_permitted", "host")
+    response = send(path, headers={"host": host})
+    assert response.status_code == 403
+    assert (response.json()["code"], response.json()["field"]) == ("not_permitted", "host")
 
 
 def test_hosts_that_are_allowed_are_served_and_no_others(serve, store):
@@ -74,7 +73,7 @@ def test_with_keys_any_host_is_served(serve, store, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/act", "/plan", "/v2/models/humanoid/infer"])
-def test_a_page_of_another_origin_posts_nothing(service, path):
+def test_post_from_another_origin_is_refused(service, path):
     headers = {"host": "localhost:8000", "origin": "http://evil.example"}
     refused = service.post(path, headers=headers)
     assert refused.status_code == 403
@@ -87,7 +86,7 @@ def test_a_page_of_another_origin_posts_nothing(service, path):
 @pytest.mark.parametrize(
     "origin", ["null", "evil.example", "http://evil.example", "http://", "", "http://127.0.0.1:1"]
 )
-def test_a_page_of_another_origin_opens_no_session(live, origin):
+def test_session_from_another_origin_is_refused(live, origin):
     with pytest.raises(InvalidStatus, match="403"), open_session(live, origin=origin):
         pass
 
@@ -111,10 +110,10 @@ def test_session_with_foreign_host_and_equal_origin_is_refused(live):
         )
 
 
-def test_session_opens_for_same_or_allowed_origin_only(live, standing):
+def test_session_opens_for_same_or_allowed_origin_only(live, shared):
     with open_session(live, origin=live.url):
         pass
-    with running(standing.root, allowed_origins="https://game.example") as other:
+    with running(shared.root, allowed_origins="https://game.example") as other:
         with open_session(other, origin="https://game.example"):
             pass
         with (
@@ -126,8 +125,8 @@ def test_session_opens_for_same_or_allowed_origin_only(live, standing):
 
 def test_pages_of_an_allowed_origin_may_read_replies(serve, store):
     local = serve(store.root, allowed_origins="https://game.example")
-    answer = local.get("/skills", headers={"origin": "https://game.example"})
-    assert answer.headers["access-control-allow-origin"] == "https://game.example"
+    response = local.get("/skills", headers={"origin": "https://game.example"})
+    assert response.headers["access-control-allow-origin"] == "https://game.example"
     assert (
         "access-control-allow-origin"
         not in local.get("/skills", headers={"origin": "https://b.example"}).headers
@@ -142,10 +141,10 @@ def test_invalid_origin_setting_is_refused(origin):
         Settings(allowed_origins=(origin,))
 
 
-def test_a_page_sends_its_key_as_a_subprotocol(standing, tmp_path):
+def test_session_accepts_a_key_as_a_subprotocol(shared, tmp_path):
     token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
-    with running(standing.root, keys=tmp_path / "keys.json") as live:
+    with running(shared.root, keys=tmp_path / "keys.json") as live:
         with open_session(live, subprotocols=["bearer", token]) as socket:
             assert socket.subprotocol == "bearer"
         for wrong in (["bearer", "game.wrong"], ["bearer"], [token], [token, "bearer"]):

@@ -1,5 +1,4 @@
-"""POST /plan: what the planner itself finds, refusals that name the field, and 501 without the
-extra."""
+"""POST /plan: the planner's own result, refusals that name the field, 501 without the extra."""
 
 from __future__ import annotations
 
@@ -40,20 +39,20 @@ def start() -> np.ndarray:
 
 
 @pytest.fixture
-def ask(start: np.ndarray) -> dict:
+def request_body(start: np.ndarray) -> dict:
     ahead = [float(start[0]) + 0.5, float(start[1]), 1.0]
     return {"task": "reach", "state": start.tolist(), "goal": ahead, "seed": 1}
 
 
-def test_plan_route_matches_the_planner_with_the_same_seed(bundled, ask, start):
+def test_plan_route_matches_the_planner_with_the_same_seed(bundled, request_body, start):
     from hlc.config import HlcConfig
     from hlc.parent import open_parent
     from hlc.single_planner import SinglePlanner
 
-    found = bundled.post("/plan", json=ask).json()
+    found = bundled.post("/plan", json=request_body).json()
     PlanResponse.model_validate(found, strict=True)
     planner = SinglePlanner(open_parent(Store(BUNDLED), SKILL), HlcConfig(threads=1))
-    goal = np.array(ask["goal"], np.float32)
+    goal = np.array(request_body["goal"], np.float32)
     own = planner.plan(planner.make_task("reach", {}), start, goal, seed=1)
     np.testing.assert_array_equal(floats(found["z"]), own.z)
     assert found["predicted_return"] == pytest.approx(own.predicted_return)
@@ -63,31 +62,31 @@ def test_plan_route_matches_the_planner_with_the_same_seed(bundled, ask, start):
     assert found["skill"]["name"] == "humanoid"
 
 
-def test_plan_with_last_z_never_lowers_predicted_return(bundled, ask):
-    first = bundled.post("/plan", json=ask).json()
-    again = bundled.post("/plan", json=ask | {"seed": 2, "last_z": first["z"]}).json()
+def test_plan_with_last_z_never_lowers_predicted_return(bundled, request_body):
+    first = bundled.post("/plan", json=request_body).json()
+    again = bundled.post("/plan", json=request_body | {"seed": 2, "last_z": first["z"]}).json()
     assert again["predicted_return"] >= first["predicted_return"] - 1e-3
 
 
-def test_task_parameters_change_the_predicted_return(bundled, ask):
-    head = bundled.post("/plan", json=ask | {"parameters": {"body": "head"}}).json()
-    hand = bundled.post("/plan", json=ask | {"parameters": {"body": "right_hand"}}).json()
+def test_task_parameters_change_the_predicted_return(bundled, request_body):
+    head = bundled.post("/plan", json=request_body | {"parameters": {"body": "head"}}).json()
+    hand = bundled.post("/plan", json=request_body | {"parameters": {"body": "right_hand"}}).json()
     assert head["predicted_return"] != hand["predicted_return"]
-    assert hand == bundled.post("/plan", json=ask).json()
+    assert hand == bundled.post("/plan", json=request_body).json()
 
 
-def test_plan_accepts_named_state_parts_with_equal_result(bundled, ask):
+def test_plan_accepts_named_state_parts_with_equal_result(bundled, request_body):
     from tests.tiny import SLICES
 
-    asked = bundled.post("/plan", json=ask).json()
-    parts = {part.name: ask["state"][part.start : part.stop] for part in SLICES}
-    assert bundled.post("/plan", json=ask | {"state": parts}).json() == asked
+    expected = bundled.post("/plan", json=request_body).json()
+    parts = {part.name: request_body["state"][part.start : part.stop] for part in SLICES}
+    assert bundled.post("/plan", json=request_body | {"state": parts}).json() == expected
 
 
-def test_a_box_is_part_of_the_goal(bundled, ask):
-    """One that falls by itself is worth more than one that stands."""
-    place = [ask["state"][0] + 2.5, ask["state"][1], 0.9, 1.0, *[0.0] * 7]
-    strike = ask | {"task": "strike"}
+def test_goal_includes_the_state_of_the_box(bundled, request_body):
+    """A box that falls by itself has a higher return than one that stands."""
+    place = [request_body["state"][0] + 2.5, request_body["state"][1], 0.9, 1.0, *[0.0] * 7]
+    strike = request_body | {"task": "strike"}
     returns = [
         bundled.post("/plan", json=strike | {"goal": [*place, spin, 0.0]}).json()[
             "predicted_return"
@@ -95,8 +94,8 @@ def test_a_box_is_part_of_the_goal(bundled, ask):
         for spin in (0.0, 6.0)
     ]
     assert returns[1] > returns[0] + 3
-    unreal = strike | {"goal": [*place[:3], 2.0, *place[4:], 0.0, 0.0]}
-    problem(bundled.post("/plan", json=unreal), 422, "not_a_rotation", "goal.box_rot")
+    invalid = strike | {"goal": [*place[:3], 2.0, *place[4:], 0.0, 0.0]}
+    problem(bundled.post("/plan", json=invalid), 422, "not_a_rotation", "goal.box_rot")
 
 
 @pytest.mark.parametrize(
@@ -116,32 +115,32 @@ def test_a_box_is_part_of_the_goal(bundled, ask):
         ({"worlds": 1}, (422, "unknown_field", "worlds")),
     ],
 )
-def test_invalid_plan_request_is_refused(bundled, ask, changed, refusal):
-    problem(bundled.post("/plan", json=ask | changed), *refusal)
+def test_invalid_plan_request_is_refused(bundled, request_body, changed, refusal):
+    problem(bundled.post("/plan", json=request_body | changed), *refusal)
 
 
 def test_plan_refuses_a_library_without_start_states(service):
-    asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
-    found = problem(service.post("/plan", json=asked), 422, "not_simulated")
+    body = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
+    found = problem(service.post("/plan", json=body), 422, "not_simulated")
     assert "start states" in found["message"]
 
 
-def test_plan_refuses_unreachable_position_and_serves_the_next(bundled, ask):
-    far = [3e38] * 3 + ask["state"][3:]
-    problem(bundled.post("/plan", json=ask | {"state": far}), 422, "not_simulated")
-    assert bundled.post("/plan", json=ask).status_code == 200
+def test_plan_refuses_unreachable_position_and_serves_the_next(bundled, request_body):
+    far = [3e38] * 3 + request_body["state"][3:]
+    problem(bundled.post("/plan", json=request_body | {"state": far}), 422, "not_simulated")
+    assert bundled.post("/plan", json=request_body).status_code == 200
 
 
-def test_plan_from_unsurvivable_state_returns_the_fall_cost(bundled, ask):
-    thrown = ask["state"][:41] + [3e37] * 28
-    found = bundled.post("/plan", json=ask | {"state": thrown}).json()
+def test_plan_from_unsurvivable_state_returns_the_fall_cost(bundled, request_body):
+    thrown = request_body["state"][:41] + [3e37] * 28
+    found = bundled.post("/plan", json=request_body | {"state": thrown}).json()
     assert found["predicted_return"] == -30.0
     assert np.isfinite(found["targets"]).all()
 
 
-def test_error_message_truncates_client_input(bundled, ask):
+def test_error_message_truncates_client_input(bundled, request_body):
     body = "tail" * 10_000
-    found = bundled.post("/plan", json=ask | {"parameters": {"body": body}}).json()
+    found = bundled.post("/plan", json=request_body | {"parameters": {"body": body}}).json()
     assert found["code"] == "wrong_parameter"
     assert found["field"] == "parameters"
     assert found["message"].startswith("humanoid has no body 'tail")
@@ -150,19 +149,19 @@ def test_error_message_truncates_client_input(bundled, ask):
 
 def test_plan_returns_501_without_extra_and_act_still_works(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
-    found = problem(service.post("/plan", json=asked), 501, "extra_missing")
+    body = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
+    found = problem(service.post("/plan", json=body), 501, "extra_missing")
     assert "without mujoco" in found["message"]
     assert "repertoire[plan]" in found["message"]
-    body = {"state": asked["state"], "goal": goal_rows(1)[0].tolist()}
-    assert service.post("/controllers/reach/act", json=body).status_code == 200
+    act = {"state": body["state"], "goal": goal_rows(1)[0].tolist()}
+    assert service.post("/controllers/reach/act", json=act).status_code == 200
 
 
-def test_no_more_plans_wait_than_a_client_would_wait_for(bundled, ask, monkeypatch):
+def test_plans_over_the_queue_limit_get_503_with_retry_after(bundled, request_body, monkeypatch):
     monkeypatch.setattr(planning, "MAX_WAITING", 2)
-    answers = bundled.together([("/plan", ask)] * 4)
-    assert sorted(answer.status_code for answer in answers) == [200, 200, 503, 503]
-    refused = next(answer for answer in answers if answer.status_code == 503)
+    responses = bundled.together([("/plan", request_body)] * 4)
+    assert sorted(response.status_code for response in responses) == [200, 200, 503, 503]
+    refused = next(response for response in responses if response.status_code == 503)
     assert refused.headers["retry-after"] == "1"
 
 
@@ -178,8 +177,8 @@ local = Local(Settings(store=BUNDLED, skill="humanoid@1"))
 state = state_rows(1)[0].tolist()
 assert local.post("/act", json={"state": state, "z": [1.0] + [0.0] * 5}).status_code == 200
 assert not {"torch", "mujoco", "hlc"} & set(sys.modules)
-asked = {"task": "speed", "state": state, "goal": [1.0]}
-assert local.post("/plan", json=asked).status_code == 200
+body = {"task": "speed", "state": state, "goal": [1.0]}
+assert local.post("/plan", json=body).status_code == 200
 assert {"torch", "mujoco"} <= set(sys.modules)
 local.close()
 """
@@ -187,12 +186,12 @@ local.close()
     assert run.returncode == 0, run.stderr
 
 
-def test_both_clients_carry_a_plan(ask, start):
+def test_sync_and_async_clients_request_plans(request_body, start):
     from serving.client import AsyncClient
 
-    goal = np.array(ask["goal"], np.float32)
+    goal = np.array(request_body["goal"], np.float32)
 
-    async def plan_too(url: str, z: np.ndarray) -> float:
+    async def plan_async(url: str, z: np.ndarray) -> float:
         async with AsyncClient(url) as client:
             found = await client.plan("reach", start, goal, last_z=z, seed=1)
             return found.predicted_return
@@ -201,4 +200,4 @@ def test_both_clients_carry_a_plan(ask, start):
         found = client.plan("reach", start, goal, seed=1)
         assert found.llc_steps == 5
         np.testing.assert_array_equal(found.targets, client.act(start, found.z, SKILL))
-        assert asyncio.run(plan_too(service.url, found.z)) >= found.predicted_return - 1e-3
+        assert asyncio.run(plan_async(service.url, found.z)) >= found.predicted_return - 1e-3

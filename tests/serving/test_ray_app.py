@@ -1,5 +1,4 @@
-"""The same application on Ray Serve, two replicas of it. Where Ray is not installed
-(`repertoire[ray]`), nothing."""
+"""The application on Ray Serve with two replicas, where `repertoire[ray]` is installed."""
 
 import importlib.util
 import json
@@ -31,26 +30,26 @@ time.sleep(600)
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray here")
-def test_two_replicas_match_the_library(standing):
+def test_two_replicas_match_the_library(shared):
     state = state_rows(3)
     z = skill_rows(3)
-    wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
-    where = environment(standing.root) | {
+    expected = SkillLibrary.open(shared, "humanoid").act(state, z)
+    env = environment(shared.root) | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     }
     with subprocess.Popen(
-        [sys.executable, "-c", RUN], env=where, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUN], env=env, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
             line = next(line for line in process.stdout if line.startswith("replicas"))
             assert line == "replicas 2\n"
-            ask = json.dumps({"state": state.tolist(), "z": z.tolist()})
+            body = json.dumps({"state": state.tolist(), "z": z.tolist()})
             for _ in range(20):
-                answer = httpx.post("http://127.0.0.1:8977/act", content=ask, timeout=20)
-                assert answer.status_code == 200, answer.text
+                response = httpx.post("http://127.0.0.1:8977/act", content=body, timeout=20)
+                assert response.status_code == 200, response.text
                 np.testing.assert_array_equal(
-                    np.array(answer.json()["targets"], np.float32), wanted
+                    np.array(response.json()["targets"], np.float32), expected
                 )
             refused = httpx.post("http://127.0.0.1:8977/act", content="{", timeout=20)
             assert (refused.status_code, refused.json()["code"]) == (422, "not_json")

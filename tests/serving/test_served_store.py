@@ -1,4 +1,4 @@
-"""What the service makes of a store that grows, moves, lacks things or is damaged."""
+"""The service over a store that gains versions, is moved, lacks files or is damaged."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.tiny import publish_tiny, publish_tiny_controller
 
 STATE = state_rows(1)[0]
 Z = skill_rows(1)[0]
-ASK = {"state": STATE.tolist(), "z": Z.tolist()}
+ACT = {"state": STATE.tolist(), "z": Z.tolist()}
 DECIDE = {"state": STATE.tolist(), "goal": goal_rows(1)[0].tolist()}
 
 
@@ -33,50 +33,50 @@ def damage(path: Path) -> None:
 
 
 def version_of(service, ref: str) -> int:
-    return service.post("/act", json=ASK | {"skill": ref}).json()["skill"]["version"]
+    return service.post("/act", json=ACT | {"skill": ref}).json()["skill"]["version"]
 
 
-def test_an_unknown_skill_is_answered_with_those_that_exist(service):
+def test_unknown_skill_error_lists_existing_skills(service):
     found = problem(
-        service.post("/act", json=ASK | {"skill": "humanoit"}), 404, "unknown_skill", "skill"
+        service.post("/act", json=ACT | {"skill": "humanoit"}), 404, "unknown_skill", "skill"
     )
     assert "humanoid" in found["expected"]
     assert "did you mean 'humanoid'" in found["message"]
     found = problem(
-        service.post("/act", json=ASK | {"skill": "humanoid@7"}), 404, "unknown_version", "skill"
+        service.post("/act", json=ACT | {"skill": "humanoid@7"}), 404, "unknown_version", "skill"
     )
     assert found["expected"] == "one of: 1"
     problem(
-        service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
+        service.post("/act", json=ACT | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
     )
     problem(service.post("/controllers/strike/act", json=DECIDE), 404, "unknown_skill", "name")
     problem(service.get("/skills/nobody"), 404, "unknown_skill", "ref")
     found = problem(
-        service.post("/act", json=ASK | {"skill": "a/b"}), 422, "invalid_reference", "skill"
+        service.post("/act", json=ACT | {"skill": "a/b"}), 422, "invalid_reference", "skill"
     )
     assert found["message"].startswith("'a/b' is not a reference")
-    problem(service.post("/act", json=ASK | {"skill": ""}), 422, "invalid_reference", "skill")
+    problem(service.post("/act", json=ACT | {"skill": ""}), 422, "invalid_reference", "skill")
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
 
 
-def test_replies_do_not_reveal_the_store_path(service, standing):
+def test_replies_do_not_reveal_the_store_path(service, shared):
     for ref in ("nobody", "humanoid@9", "humanoid@prod", "a/b"):
-        assert str(standing.root) not in service.post("/act", json=ASK | {"skill": ref}).text
+        assert str(shared.root) not in service.post("/act", json=ACT | {"skill": ref}).text
 
 
 def test_new_version_is_served_after_one_refresh(store, serve):
     service = serve(store.root)
-    before = service.post("/act", json=ASK).json()
+    before = service.post("/act", json=ACT).json()
     published = publish_tiny(store, seed=1)
     service.refresh()
-    after = service.post("/act", json=ASK).json()
+    after = service.post("/act", json=ACT).json()
     assert after["skill"] == {"name": "humanoid", "version": 2, "digest": published.digest}
     assert after["targets"] != before["targets"]
     assert (
         floats(after["targets"]).tolist()
         == SkillLibrary.open(store, "humanoid@2").act([STATE], [Z])[0].tolist()
     )
-    assert service.post("/act", json=ASK | {"skill": "humanoid@1"}).json() == before
+    assert service.post("/act", json=ACT | {"skill": "humanoid@1"}).json() == before
 
 
 def test_a_moved_alias_is_followed(store, serve):
@@ -108,15 +108,13 @@ def test_a_corrupt_file_is_refused_and_the_others_are_served(store, serve):
     publish_tiny(store, seed=4)
     damage(blob_of(store, "humanoid@2", "policy.onnx"))
     service = serve(store.root)
-    found = problem(service.post("/act", json=ASK), 503, "corrupt_blob", "skill")
+    found = problem(service.post("/act", json=ACT), 503, "corrupt_blob", "skill")
     assert "policy.onnx of humanoid@2" in found["message"]
     problem(service.get("/readyz"), 503, "corrupt_blob")
     assert version_of(service, "humanoid@1") == 1
     assert version_of(service, "other") == 1
     assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
-    publish_tiny(
-        store, seed=4
-    )  # publishing the bytes again heals the blob, and nothing of the failure was kept
+    publish_tiny(store, seed=4)  # restores the blob; the failure is not cached
     assert version_of(service, "humanoid@2") == 2
 
 
@@ -134,16 +132,15 @@ def test_a_damaged_record_is_listed_as_a_fault(store, serve):
     record.chmod(0o644)
     record.write_text("{")
     service = serve(store.root)
-    problem(service.post("/act", json=ASK), 503, "corrupt_record", "skill")
+    problem(service.post("/act", json=ACT), 503, "corrupt_record", "skill")
     [line] = service.get("/skills").json()["skills"]
     assert line["versions"] == [1]
     assert "humanoid@2" in line["faults"][0]
     assert version_of(service, "humanoid@1") == 1
 
 
-def test_a_listing_reads_no_manifest_that_was_summed_up(store, serve):
-    """Ten thousand versions are listed from the index; only whoever opens one reads its manifest,
-    and sees the damage."""
+def test_listing_reads_the_index_and_no_manifest(store, serve):
+    """Only opening a version reads its manifest, and finds the damage."""
     manifest = (
         store.root / "blobs/sha256" / store.resolve("humanoid").digest.removeprefix("sha256:")
     )
@@ -164,30 +161,30 @@ def test_deleted_version_returns_404_with_the_reason(store, serve):
     assert found["expected"] == "one of: 1"
 
 
-@pytest.mark.parametrize("made", [False, True])
-def test_without_skills_the_service_lives_but_is_not_ready(tmp_path, serve, made):
+@pytest.mark.parametrize("exists", [False, True])
+def test_service_without_skills_is_healthy_but_not_ready(tmp_path, serve, exists):
     root = tmp_path / "empty"
-    if made:
+    if exists:
         root.mkdir()
     service = serve(root)
     assert service.get("/healthz").json() == {"status": "ok"}
     assert "there are no skills" in problem(service.get("/readyz"), 503, "unknown_skill")["message"]
-    problem(service.post("/act", json=ASK), 404, "unknown_skill", "skill")
+    problem(service.post("/act", json=ACT), 404, "unknown_skill", "skill")
     assert service.get("/skills").json() == {"default": "humanoid@latest", "skills": []}
     publish_tiny(Store(root))
     assert service.get("/readyz").json()["skill"]["version"] == 1
 
 
-def test_ready_names_the_default_skill(service, standing):
-    assert service.get("/readyz").json()["skill"]["digest"] == standing.resolve("humanoid").digest
+def test_readyz_returns_the_default_skill(service, shared):
+    assert service.get("/readyz").json()["skill"]["digest"] == shared.resolve("humanoid").digest
 
 
-def test_listing_and_details(service, standing):
+def test_listings_and_details_match_the_store(service, shared):
     listing = {"name": "humanoid", "versions": [1], "aliases": {}, "faults": []}
     assert service.get("/skills").json() == {"default": "humanoid@latest", "skills": [listing]}
     assert service.get("/controllers").json() == {"controllers": [listing | {"name": "reach"}]}
     found = service.get("/skills/humanoid@1").json()
-    manifest = standing.resolve("humanoid").manifest
+    manifest = shared.resolve("humanoid").manifest
     assert found["joints"] == list(manifest.character.joints)
     assert [part["name"] for part in found["state"]][:2] == ["root_pos", "root_rot"]
     assert (found["state_dim"], found["latent_dim"], found["window"]) == (69, 8, 5)
@@ -196,13 +193,13 @@ def test_listing_and_details(service, standing):
     assert (found["goal_dim"], found["llc_steps"], found["skill"]["name"]) == (3, 6, "humanoid")
 
 
-def test_more_versions_than_are_kept_open_are_all_served(store, serve):
+def test_more_versions_than_fit_in_memory_are_all_served(store, serve):
     for seed in (1, 2, 3):
         publish_tiny(store, seed=seed)
     size = sum(blob.size for blob in store.resolve("humanoid").manifest.files.values())
     service = serve(store.root, max_memory=2 * size)
-    asked = [1, 2, 3, 4, 1, 3, 3, 2]
-    assert [version_of(service, f"humanoid@{n}") for n in asked] == asked
+    numbers = [1, 2, 3, 4, 1, 3, 3, 2]
+    assert [version_of(service, f"humanoid@{n}") for n in numbers] == numbers
     assert len(service.service.skills.list_open()) == 2
 
 
@@ -215,13 +212,13 @@ def test_a_version_that_cannot_be_served_never_replaces_a_good_one(store, serve)
     ready = service.get("/readyz").json()
     assert (ready["status"], ready["skill"]["version"]) == ("stale", 1)
     assert "policy.onnx of humanoid@2" in ready["stale"]["humanoid@latest"]
-    publish_tiny(store, seed=1)  # heals the bytes
+    publish_tiny(store, seed=1)  # restores the bytes
     service.refresh()
     assert version_of(service, "humanoid") == 3
     assert service.get("/readyz").json()["status"] == "ready"
 
 
-def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monkeypatch):
+def test_version_with_nan_output_never_replaces_a_good_one(store, serve, monkeypatch):
     service = serve(store.root)
     publishing = publish_tiny(store, seed=1)
     run = Net.run
@@ -236,7 +233,7 @@ def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monk
 
 
 def test_a_version_that_cannot_be_run_never_replaces_a_good_one(store, serve, monkeypatch):
-    """ONNX Runtime's exceptions share no base; nor does one end the watch over the store."""
+    """ONNX Runtime's exceptions share no base class; none may end the refresh of the store."""
     service = serve(store.root)
     publishing = publish_tiny(store, seed=1)
     run = InferenceSession.run
@@ -269,8 +266,8 @@ def test_missing_store_serves_loaded_skills_and_reports_stale(store, serve):
         {"name": name, "shape": row.shape, "datatype": "FP32", "data": row[0].tolist()}
         for name, row in rows.items()
     ]
-    asked = {"inputs": inputs}
-    assert service.post("/v2/models/reach/infer", json=asked).status_code == 200
+    infer = {"inputs": inputs}
+    assert service.post("/v2/models/reach/infer", json=infer).status_code == 200
     assert service.get("/readyz").json()["status"] == "stale"
     assert str(store.root) not in service.get("/readyz").text
     away.rename(store.root)
@@ -285,7 +282,7 @@ def test_removed_alias_returns_404_after_a_refresh(store, serve):
     shutil.rmtree(store.root / "skills" / "humanoid" / "moves" / "prod")
     service.refresh()
     problem(
-        service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
+        service.post("/act", json=ACT | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
     )
 
 
@@ -309,26 +306,26 @@ def test_a_controller_and_its_skill_share_one_session(service):
 
 @pytest.fixture
 def opened(monkeypatch) -> list[str]:
-    """The versions that are opened during a test, in order."""
+    """The versions opened during a test, in order."""
     refs = []
     open_library = SkillLibrary.open.__func__
 
-    def note(cls, store, version, **options):
+    def record(cls, store, version, **options):
         refs.append(version.ref)
         return open_library(cls, store, version, **options)
 
-    monkeypatch.setattr(SkillLibrary, "open", classmethod(note))
+    monkeypatch.setattr(SkillLibrary, "open", classmethod(record))
     return refs
 
 
 def test_requests_that_arrive_together_open_a_version_once(store, serve, opened):
     service = serve(
         store.root, skill="humanoid@prod"
-    )  # not there, so nothing is opened at the start
-    answers = service.together(
-        [("/act", ASK | {"skill": "humanoid@1"})] * 20 + [("/act", ASK | {"skill": "nobody"})] * 5
+    )  # does not exist, so nothing is opened at the start
+    responses = service.together(
+        [("/act", ACT | {"skill": "humanoid@1"})] * 20 + [("/act", ACT | {"skill": "nobody"})] * 5
     )
-    assert [answer.status_code for answer in answers] == [200] * 20 + [404] * 5
+    assert [response.status_code for response in responses] == [200] * 20 + [404] * 5
     assert opened == ["humanoid@1"]
 
 
@@ -336,8 +333,8 @@ def test_references_to_one_version_that_arrive_together_open_it_once(store, serv
     digest = store.resolve("humanoid").digest
     service = serve(store.root, skill="humanoid@prod")
     refs = ["humanoid", "humanoid@latest", "humanoid@1", f"humanoid@{digest}"]
-    answers = service.together([("/act", ASK | {"skill": ref}) for ref in refs] * 5)
-    assert [answer.status_code for answer in answers] == [200] * 20
+    responses = service.together([("/act", ACT | {"skill": ref}) for ref in refs] * 5)
+    assert [response.status_code for response in responses] == [200] * 20
     assert opened == ["humanoid@1"]
 
 
@@ -348,5 +345,5 @@ def test_a_name_and_its_latest_are_resolved_once(store, serve, monkeypatch):
     monkeypatch.setattr(
         Store, "resolve", lambda store, ref: resolved.append(ref) or resolve(store, ref)
     )
-    service.together([("/act", ASK | {"skill": ref}) for ref in ("humanoid", "humanoid@latest")])
+    service.together([("/act", ACT | {"skill": ref}) for ref in ("humanoid", "humanoid@latest")])
     assert resolved == ["humanoid@latest"]

@@ -1,5 +1,4 @@
-"""The service as a process of its own: what it imports, what it says, and the client against a real
-socket."""
+"""The service as a process: what it imports, installs and prints, and the client over a socket."""
 
 import json
 import re
@@ -45,13 +44,13 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
+def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(shared):
     body = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()})
     done = subprocess.run(
         [sys.executable, "-c", LIGHT],
         check=False,
         input=body,
-        env=environment(standing.root),
+        env=environment(shared.root),
         capture_output=True,
         text=True,
         timeout=60,
@@ -63,26 +62,25 @@ def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
 
 
 def installed_with(*extras):
-    """Every distribution that `pip install repertoire[extras]` brings, by the metadata of those
-    that are here."""
+    """Every distribution that `pip install repertoire[extras]` installs, by installed metadata."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + [
+    requirements = project["dependencies"] + [
         one for extra in extras for one in project["optional-dependencies"][extra]
     ]
-    asked = [Requirement(one) for one in wanted]
+    pending = [Requirement(one) for one in requirements]
     found = set()
-    while asked:
-        one = asked.pop()
+    while pending:
+        one = pending.pop()
         name = canonicalize_name(one.name)
         if name in found:
             continue
         found.add(name)
         for text in requires(one.name) or ():
-            need = Requirement(text)
-            if need.marker is None or any(
-                need.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}
+            dependency = Requirement(text)
+            if dependency.marker is None or any(
+                dependency.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}
             ):
-                asked.append(need)
+                pending.append(dependency)
     return found
 
 
@@ -101,14 +99,14 @@ def test_serving_installs_neither_torch_nor_mujoco_nor_onnx():
     }
 
 
-def test_the_client_against_a_running_service(standing):
-    library = SkillLibrary.open(standing, "humanoid")
-    controller = Controller.open(standing, "reach")
+def test_the_client_against_a_running_service(shared):
+    library = SkillLibrary.open(shared, "humanoid")
+    controller = Controller.open(shared, "reach")
     state = state_rows(3)
     z = skill_rows(3)
     goal = goal_rows(3)
-    with running(standing.root, max_body=300_000) as live, Client(live.url) as client:
-        assert "serves humanoid, reach" in live.line
+    with running(shared.root, max_body=300_000) as live, Client(live.url) as client:
+        assert "serves humanoid, reach" in live.startup_line
         np.testing.assert_array_equal(client.act(state[0], z[0]), library.act(state[:1], z[:1])[0])
         np.testing.assert_array_equal(
             client.act(state, z, skill="humanoid@1"), library.act(state, z)
@@ -134,19 +132,19 @@ def test_the_client_against_a_running_service(standing):
 
 def test_empty_store_is_live_and_not_ready(tmp_path):
     with running(tmp_path / "none") as live:
-        assert "serves nothing yet" in live.line
+        assert "serves nothing yet" in live.startup_line
         assert httpx.get(f"{live.url}/healthz").status_code == 200
-        answer = httpx.get(f"{live.url}/readyz")
-        assert (answer.status_code, answer.json()["code"]) == (503, "unknown_skill")
+        response = httpx.get(f"{live.url}/readyz")
+        assert (response.status_code, response.json()["code"]) == (503, "unknown_skill")
 
 
-def test_startup_failure_is_a_one_line_error(tmp_path, standing, monkeypatch, capsys):
+def test_startup_failure_is_a_one_line_error(tmp_path, shared, monkeypatch, capsys):
     (tmp_path / "layout.json").write_text('{"layout":99,"reader":99}')
     with socket.create_server(("127.0.0.1", 0)) as taken:
         cases = {
-            "REPERTOIRE_PORT": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": "many"},
+            "REPERTOIRE_PORT": {"REPERTOIRE_STORE": shared.root, "REPERTOIRE_PORT": "many"},
             "in use": {
-                "REPERTOIRE_STORE": standing.root,
+                "REPERTOIRE_STORE": shared.root,
                 "REPERTOIRE_PORT": taken.getsockname()[1],
             },
             "layout": {"REPERTOIRE_STORE": tmp_path, "REPERTOIRE_PORT": 0},

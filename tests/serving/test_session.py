@@ -1,5 +1,4 @@
-"""WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and
-nothing else kept."""
+"""WS /session: the actions of /act, with z, blends and holds kept by the server."""
 
 import asyncio
 import json
@@ -30,77 +29,83 @@ STATES = state_rows(12)
 GOAL = goal_rows(1)[0]
 
 
-class Talk:
+class Session:
     def __init__(self, socket):
         self.socket = socket
 
-    def say(self, **fields):
+    def send_json(self, **fields):
         self.socket.send(json.dumps(fields, default=lambda array: array.tolist()))
         return json.loads(self.socket.recv(timeout=10))
 
-    def send(self, *arrays):
+    def send_binary(self, *arrays):
         self.socket.send(b"".join(array.astype("<f4").tobytes() for array in arrays))
-        answer = self.socket.recv(timeout=10)
-        return np.frombuffer(answer, "<f4") if isinstance(answer, bytes) else json.loads(answer)
+        reply = self.socket.recv(timeout=10)
+        return np.frombuffer(reply, "<f4") if isinstance(reply, bytes) else json.loads(reply)
 
 
 @contextmanager
-def talking(live, **headers):
+def open_session(live, **headers):
     with connect(f"{live.url.replace('http', 'ws')}/session", additional_headers=headers) as socket:
-        yield Talk(socket)
+        yield Session(socket)
 
 
 @pytest.fixture
-def talk(live):
-    with talking(live) as found:
+def session(live):
+    with open_session(live) as found:
         yield found
 
 
-def test_session_returns_library_targets_as_text_and_binary(talk, library):
-    opened = talk.say(skill="humanoid@1", z=A)
+def test_session_returns_library_targets_as_text_and_binary(session, library):
+    opened = session.send_json(skill="humanoid@1", z=A)
     assert (opened["skill"]["version"], opened["state_dim"]) == (1, 69)
-    wanted = library.act(STATES, np.tile(A, (12, 1)))
-    for state, targets in zip(STATES[:6], wanted[:6], strict=True):
+    expected = library.act(STATES, np.tile(A, (12, 1)))
+    for state, targets in zip(STATES[:6], expected[:6], strict=True):
         np.testing.assert_array_equal(
-            np.array(talk.say(state=state)["targets"], np.float32), targets
+            np.array(session.send_json(state=state)["targets"], np.float32), targets
         )
-    for state, targets in zip(STATES[6:], wanted[6:], strict=True):
-        np.testing.assert_array_equal(talk.send(state), targets)
+    for state, targets in zip(STATES[6:], expected[6:], strict=True):
+        np.testing.assert_array_equal(session.send_binary(state), targets)
 
 
-def test_new_z_applies_from_the_step_that_sets_it(talk, library):
-    talk.say(z="walk")
-    np.testing.assert_array_equal(talk.send(STATES[0], B), library.act(STATES[:1], B[None])[0])
-    np.testing.assert_array_equal(talk.send(STATES[1]), library.act(STATES[1:2], B[None])[0])
-    assert "skill" in talk.say(z=A)  # without a state it is only noted
-    np.testing.assert_array_equal(talk.send(STATES[2]), library.act(STATES[2:3], A[None])[0])
+def test_new_z_applies_from_the_step_that_sets_it(session, library):
+    session.send_json(z="walk")
+    np.testing.assert_array_equal(
+        session.send_binary(STATES[0], B), library.act(STATES[:1], B[None])[0]
+    )
+    np.testing.assert_array_equal(
+        session.send_binary(STATES[1]), library.act(STATES[1:2], B[None])[0]
+    )
+    assert "skill" in session.send_json(z=A)  # without a state, z is only stored
+    np.testing.assert_array_equal(
+        session.send_binary(STATES[2]), library.act(STATES[2:3], A[None])[0]
+    )
 
 
-def test_a_blend_goes_along_the_sphere_in_its_steps_and_stays(talk):
-    talk.say(z=A)
-    talk.send(STATES[0])
-    seen = [talk.say(state=STATES[1], z=B, blend=5)["z"]] + [
-        talk.say(state=STATES[i])["z"] for i in range(2, 8)
+def test_blend_follows_the_sphere_for_its_steps_and_holds(session):
+    session.send_json(z=A)
+    session.send_binary(STATES[0])
+    seen = [session.send_json(state=STATES[1], z=B, blend=5)["z"]] + [
+        session.send_json(state=STATES[i])["z"] for i in range(2, 8)
     ]
-    wanted = sphere.path(np.array([A, B]), 6)[1:]
-    np.testing.assert_allclose(seen[:5], wanted, atol=1e-6)
+    expected = sphere.path(np.array([A, B]), 6)[1:]
+    np.testing.assert_allclose(seen[:5], expected, atol=1e-6)
     np.testing.assert_allclose(seen[5:], [B, B], atol=1e-6)
 
 
-def test_a_controllers_decision_is_held(talk, standing):
-    controller = Controller.open(standing, "reach")
-    opened = talk.say(controller="reach", hold=3)
+def test_controller_decision_is_held_for_its_steps(session, shared):
+    controller = Controller.open(shared, "reach")
+    opened = session.send_json(controller="reach", hold=3)
     assert (opened["hold"], opened["goal_dim"], opened["controller"]["name"]) == (3, 3, "reach")
     goals = np.tile(GOAL, (12, 1))
     decided = controller.decide(STATES, goals)
-    wanted = controller.library.act(STATES, decided[[i // 3 * 3 for i in range(12)]])
-    np.testing.assert_array_equal(talk.send(STATES[0], GOAL), wanted[0])
-    for state, targets in zip(STATES[1:], wanted[1:], strict=True):
-        np.testing.assert_array_equal(talk.send(state), targets)
+    expected = controller.library.act(STATES, decided[[i // 3 * 3 for i in range(12)]])
+    np.testing.assert_array_equal(session.send_binary(STATES[0], GOAL), expected[0])
+    for state, targets in zip(STATES[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(session.send_binary(state), targets)
 
 
-def test_session_hold_defaults_to_the_controllers_hold(talk):
-    assert talk.say(controller="reach")["hold"] == 6
+def test_session_hold_defaults_to_the_controllers_hold(session):
+    assert session.send_json(controller="reach")["hold"] == 6
 
 
 @pytest.mark.parametrize(
@@ -119,15 +124,15 @@ def test_session_hold_defaults_to_the_controllers_hold(talk):
         ({"speed": 1}, "unknown_field", "speed"),
     ],
 )
-def test_invalid_session_opening_is_refused_and_can_be_retried(talk, fields, code, field):
-    found = talk.say(**fields)
+def test_invalid_session_opening_is_refused_and_can_be_retried(session, fields, code, field):
+    found = session.send_json(**fields)
     assert (found["code"], found["field"]) == (code, field)
-    assert "skill" in talk.say(z="walk")
+    assert "skill" in session.send_json(z="walk")
 
 
-def test_a_message_that_cannot_be_used_changes_nothing(talk, library):
-    talk.say(z=A)
-    wanted = library.act(STATES[:1], A[None])[0]
+def test_invalid_message_leaves_the_session_unchanged(session, library):
+    session.send_json(z=A)
+    expected = library.act(STATES[:1], A[None])[0]
     bad = [
         {"state": [1.0]},
         {"state": STATES[:2]},
@@ -138,94 +143,96 @@ def test_a_message_that_cannot_be_used_changes_nothing(talk, library):
         {"state": STATES[0], "blend": 4},
         {"stat": 1},
     ]
-    talk.send(STATES[0])
+    session.send_binary(STATES[0])
     for fields in bad:
-        assert set(talk.say(**fields)) == {"code", "message", "field", "expected"}
+        assert set(session.send_json(**fields)) == {"code", "message", "field", "expected"}
     for numbers in (STATES[0][:-1], np.full(69, np.nan, np.float32), np.zeros(0, np.float32)):
-        assert talk.send(numbers)["code"] in ("not_a_frame", "not_finite")
-    talk.socket.send("{")
-    assert json.loads(talk.socket.recv(timeout=10))["code"] == "not_json"
-    np.testing.assert_array_equal(talk.send(STATES[0]), wanted)
+        assert session.send_binary(numbers)["code"] in ("not_a_frame", "not_finite")
+    session.socket.send("{")
+    assert json.loads(session.socket.recv(timeout=10))["code"] == "not_json"
+    np.testing.assert_array_equal(session.send_binary(STATES[0]), expected)
 
 
-def test_controller_session_without_a_goal_is_refused(talk):
-    talk.say(controller="reach")
-    assert talk.send(STATES[0])["code"] == "missing_field"
-    assert isinstance(talk.send(STATES[0], GOAL), np.ndarray)
-    assert talk.say(state=STATES[0], z=A)["code"] == "unknown_field"
+def test_controller_session_without_a_goal_is_refused(session):
+    session.send_json(controller="reach")
+    assert session.send_binary(STATES[0])["code"] == "missing_field"
+    assert isinstance(session.send_binary(STATES[0], GOAL), np.ndarray)
+    assert session.send_json(state=STATES[0], z=A)["code"] == "unknown_field"
 
 
 def test_concurrent_sessions_are_independent(live, library):
-    with talking(live) as one, talking(live) as other:
-        one.say(z=A)
-        other.say(z=B)
+    with open_session(live) as one, open_session(live) as other:
+        one.send_json(z=A)
+        other.send_json(z=B)
         for state in STATES:
-            np.testing.assert_array_equal(one.send(state), library.act(state[None], A[None])[0])
-            np.testing.assert_array_equal(other.send(state), library.act(state[None], B[None])[0])
-
-
-def test_a_session_needs_a_key_and_each_step_counts(standing, tmp_path):
-    token, key = keys.make_key("game", ["act"], rate=5)
-    keys.write(tmp_path / "keys.json", [key])
-    with running(standing.root, keys=tmp_path / "keys.json") as live:
-        with pytest.raises(InvalidStatus, match="401"), talking(live):
-            pass
-        with talking(live, authorization=f"Bearer {token}") as talk:
-            talk.say(z="walk")
-            assert isinstance(talk.send(STATES[0]), np.ndarray)
-            answers = (
-                talk.send(STATES[0]) for _ in range(200)
-            )  # a slow machine may ask hardly more often than it may
-            assert "rate_limited" in (
-                answer["code"] for answer in answers if isinstance(answer, dict)
+            np.testing.assert_array_equal(
+                one.send_binary(state), library.act(state[None], A[None])[0]
+            )
+            np.testing.assert_array_equal(
+                other.send_binary(state), library.act(state[None], B[None])[0]
             )
 
 
-def keep_stepping(talk, seconds):
+def test_session_needs_a_key_and_its_steps_count_as_requests(shared, tmp_path):
+    token, key = keys.make_key("game", ["act"], rate=5)
+    keys.write(tmp_path / "keys.json", [key])
+    with running(shared.root, keys=tmp_path / "keys.json") as live:
+        with pytest.raises(InvalidStatus, match="401"), open_session(live):
+            pass
+        with open_session(live, authorization=f"Bearer {token}") as session:
+            session.send_json(z="walk")
+            assert isinstance(session.send_binary(STATES[0]), np.ndarray)
+            replies = (
+                session.send_binary(STATES[0]) for _ in range(200)
+            )  # a slow machine hardly exceeds the rate
+            assert "rate_limited" in (reply["code"] for reply in replies if isinstance(reply, dict))
+
+
+def keep_stepping(session, seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        assert isinstance(talk.send(STATES[0]), np.ndarray)
+        assert isinstance(session.send_binary(STATES[0]), np.ndarray)
         time.sleep(0.1)
 
 
-def test_a_session_ends_when_its_key_is_removed(standing, tmp_path):
+def test_a_session_ends_when_its_key_is_removed(shared, tmp_path):
     file = tmp_path / "keys.json"
     token, key = keys.make_key("game", ["act"])
     _, other = keys.make_key("other", ["act"])
     keys.write(file, [key, other])
     with (
-        running(standing.root, keys=file, refresh=0.1) as live,
-        talking(live, authorization=f"Bearer {token}") as talk,
+        running(shared.root, keys=file, refresh=0.1) as live,
+        open_session(live, authorization=f"Bearer {token}") as session,
     ):
-        talk.say(z="walk")
+        session.send_json(z="walk")
         keys.write(file, [other])
         with pytest.raises(ConnectionClosedError, match="1008"):
-            keep_stepping(talk, seconds=10)
+            keep_stepping(session, seconds=10)
 
 
-def test_a_session_ends_when_its_key_is_replaced_under_the_same_name(standing, tmp_path):
+def test_a_session_ends_when_its_key_is_replaced_under_the_same_name(shared, tmp_path):
     file = tmp_path / "keys.json"
     token, key = keys.make_key("game", ["act"])
     keys.write(file, [key])
     with (
-        running(standing.root, keys=file, refresh=0.1) as live,
-        talking(live, authorization=f"Bearer {token}") as talk,
+        running(shared.root, keys=file, refresh=0.1) as live,
+        open_session(live, authorization=f"Bearer {token}") as session,
     ):
-        talk.say(z="walk")
+        session.send_json(z="walk")
         keys.write(file, [keys.make_key("game", ["act"])[1]])
         with pytest.raises(ConnectionClosedError, match="1008"):
-            keep_stepping(talk, seconds=10)
+            keep_stepping(session, seconds=10)
 
 
-def test_refused_openings_count_against_the_rate(standing, tmp_path):
+def test_refused_openings_count_against_the_rate(shared, tmp_path):
     token, key = keys.make_key("game", ["act"], rate=5)
     keys.write(tmp_path / "keys.json", [key])
     with (
-        running(standing.root, keys=tmp_path / "keys.json") as live,
-        talking(live, authorization=f"Bearer {token}") as talk,
+        running(shared.root, keys=tmp_path / "keys.json") as live,
+        open_session(live, authorization=f"Bearer {token}") as session,
     ):
-        answers = (talk.say(skill="nobody", z="walk") for _ in range(200))
-        assert "rate_limited" in (answer["code"] for answer in answers)
+        replies = (session.send_json(skill="nobody", z="walk") for _ in range(200))
+        assert "rate_limited" in (reply["code"] for reply in replies)
 
 
 def count_sessions(live):
@@ -237,9 +244,9 @@ def count_sessions(live):
     )
 
 
-def test_sessions_of_a_killed_worker_are_over(standing):
-    with running(standing.root, workers=2) as live, talking(live) as talk:
-        talk.say(z="walk")
+def test_sessions_of_killed_workers_are_not_counted(shared):
+    with running(shared.root, workers=2) as live, open_session(live) as session:
+        session.send_json(z="walk")
         assert count_sessions(live) == 1
         for worker in live.workers:
             os.kill(worker, signal.SIGKILL)
@@ -250,25 +257,22 @@ def test_sessions_of_a_killed_worker_are_over(standing):
 
 
 def test_sessions_are_counted_while_they_are_open(live):
-    def count():
-        return count_sessions(live)
-
-    before = count()
-    with talking(live) as talk:
-        talk.say(z="walk")
-        assert count() == before + 1
+    before = count_sessions(live)
+    with open_session(live) as session:
+        session.send_json(z="walk")
+        assert count_sessions(live) == before + 1
 
 
 def frame(payload, opcode=0x82, mask=b"\1\2\3\4"):
-    """Of a client, as bytes: `websockets` decides for itself how to send one."""
+    """A client's frame as bytes: `websockets` leaves no control over how one is sent."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
     return bytes([opcode]) + length + mask + bytes(x ^ mask[i % 4] for i, x in enumerate(payload))
 
 
-def heard_frames(line, count):
-    """So many frames of the server: (opcode, payload)."""
-    file = line.makefile("rb")
+def receive_frames(sock, count):
+    """The next `count` frames of the server: (opcode, payload)."""
+    file = sock.makefile("rb")
     found = []
     for _ in range(count):
         opcode, size = file.read(2)
@@ -278,73 +282,72 @@ def heard_frames(line, count):
 
 
 @pytest.fixture
-def line(live):
-    with connected(live.address) as line:
-        line.sendall(
+def sock(live):
+    with connected(live.address) as sock:
+        sock.sendall(
             b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: "
             b"upgrade\r\n"
             b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
-        assert line.recv(1000).startswith(b"HTTP/1.1 101")
-        line.sendall(frame(json.dumps({"skill": "humanoid@1", "z": A.tolist()}).encode(), 0x81))
-        assert heard_frames(line, 1)[0][0] == 1
-        yield line
+        assert sock.recv(1000).startswith(b"HTTP/1.1 101")
+        sock.sendall(frame(json.dumps({"skill": "humanoid@1", "z": A.tolist()}).encode(), 0x81))
+        assert receive_frames(sock, 1)[0][0] == 1
+        yield sock
 
 
-def test_frames_are_answered_in_their_order_however_they_arrive(line, library):
-    """Whole ones take the short way; in pieces, together, fragmented or between text they take the
-    other."""
-    wanted = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
+def test_frames_get_replies_in_order_however_they_are_split(sock, library):
+    """Whole frames take the fast path; split, joined and fragmented ones the general one."""
+    expected = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
     data = [state.astype("<f4").tobytes() for state in STATES]
     text = json.dumps({"state": STATES[2].tolist()}).encode()
-    line.sendall(frame(data[0]))
-    assert heard_frames(line, 1) == [(2, wanted[0].tobytes())]
+    sock.sendall(frame(data[0]))
+    assert receive_frames(sock, 1) == [(2, expected[0].tobytes())]
     whole = frame(data[1])
     for part in (whole[:1], whole[1:9], whole[9:]):
-        line.sendall(part)
+        sock.sendall(part)
         time.sleep(0.01)
-    assert heard_frames(line, 1) == [(2, wanted[1].tobytes())]
+    assert receive_frames(sock, 1) == [(2, expected[1].tobytes())]
     sent = frame(text, 0x81) + frame(data[3]) + frame(b"hey", 0x89) + frame(data[4][:50], 0x02)
-    line.sendall(sent)
-    line.sendall(
-        frame(data[4][50:], 0x80)
-    )  # the other half, which looks like no message of its own
-    line.sendall(frame(data[5]))
-    found = heard_frames(line, 5)
+    sock.sendall(sent)
+    sock.sendall(frame(data[4][50:], 0x80))  # the second half, as a continuation frame
+    sock.sendall(frame(data[5]))
+    found = receive_frames(sock, 5)
     assert [payload for kind, payload in found if kind == 2] == [
-        wanted[i].tobytes() for i in (3, 4, 5)
+        expected[i].tobytes() for i in (3, 4, 5)
     ]
     assert [payload for kind, payload in found if kind == 10] == [b"hey"]
     targets = json.loads(next(payload for kind, payload in found if kind == 1))["targets"]
-    np.testing.assert_array_equal(np.array(targets, np.float32), wanted[2])
+    np.testing.assert_array_equal(np.array(targets, np.float32), expected[2])
 
 
-def test_a_client_that_does_not_wait_is_answered_one_by_one(line, library):
-    wanted = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
+def test_pipelined_frames_get_one_reply_each(sock, library):
+    expected = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
     for state in STATES:
-        line.sendall(frame(state.astype("<f4").tobytes()))
-    assert [payload for _, payload in heard_frames(line, 12)] == [row.tobytes() for row in wanted]
+        sock.sendall(frame(state.astype("<f4").tobytes()))
+    assert [payload for _, payload in receive_frames(sock, 12)] == [
+        row.tobytes() for row in expected
+    ]
 
 
-def test_invalid_frame_returns_a_problem_and_keeps_the_session(line, library):
-    line.sendall(frame(b"\0" * 12))
-    kind, payload = heard_frames(line, 1)[0]
+def test_invalid_frame_returns_a_problem_and_keeps_the_session(sock, library):
+    sock.sendall(frame(b"\0" * 12))
+    kind, payload = receive_frames(sock, 1)[0]
     assert (kind, json.loads(payload)["code"]) == (1, "not_a_frame")
-    line.sendall(frame(STATES[0].astype("<f4").tobytes()))
-    assert heard_frames(line, 1)[0] == (
+    sock.sendall(frame(STATES[0].astype("<f4").tobytes()))
+    assert receive_frames(sock, 1)[0] == (
         2,
         library.act(STATES[:1], A[None])[0].astype("<f4").tobytes(),
     )
 
 
-def test_an_unmasked_frame_ends_the_session(line):
-    line.sendall(b"\x82\x04\0\0\0\0")  # a client must mask (RFC 6455, 5.1)
-    (kind, payload), *_ = heard_frames(line, 1)
+def test_an_unmasked_frame_ends_the_session(sock):
+    sock.sendall(b"\x82\x04\0\0\0\0")  # a client must mask (RFC 6455, 5.1)
+    (kind, payload), *_ = receive_frames(sock, 1)
     assert (kind, int.from_bytes(payload[:2], "big")) == (8, 1002)
 
 
 class LeavingClient:
-    """ASGI callables of a client that opens a session, sends a state and has left by the reply."""
+    """ASGI callables of a client that opens a session, sends a state and leaves before a reply."""
 
     def __init__(self, error: Exception) -> None:
         opening = {
@@ -366,8 +369,8 @@ class LeavingClient:
 
 
 @pytest.mark.parametrize(("error", "logged"), [(OSError("left"), 0), (RuntimeError("a defect"), 1)])
-def test_session_logs_errors_but_not_client_disconnects(standing, caplog, error, logged):
-    service = make_service(Settings(store=standing.root))
+def test_session_logs_errors_but_not_client_disconnects(shared, caplog, error, logged):
+    service = make_service(Settings(store=shared.root))
     client = LeavingClient(error)
     scope = {"type": "websocket", "subprotocols": []}
     asyncio.run(serve_session(service, scope, client.receive, client.send, ANYONE))

@@ -1,4 +1,4 @@
-"""What is served where no store is set."""
+"""Service settings: the served store, key=value arguments, the TLS files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_empty_store_without_bundle_reports_no_skills(
 
 
 def test_settings_are_given_as_key_value_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REPERTOIRE_PORT", "1")  # what is set below is undone with these
+    monkeypatch.setenv("REPERTOIRE_PORT", "1")  # restores what is set below
     monkeypatch.setenv("REPERTOIRE_ALLOWED_HOSTS", "")
     set_environment(["port=8123", "allowed_hosts=a.example,b.example"])
     settings = Settings()
@@ -58,7 +58,7 @@ def test_settings_are_given_as_key_value_too(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("argument", "near"), [("prt=1", "port"), ("--port", "expected key=value"), ("x", "host")]
 )
-def test_an_unknown_setting_names_those_near_it(argument: str, near: str) -> None:
+def test_unknown_setting_error_names_similar_ones(argument: str, near: str) -> None:
     with pytest.raises(ValueError, match=near):
         set_environment([argument])
 
@@ -66,7 +66,7 @@ def test_an_unknown_setting_names_those_near_it(argument: str, near: str) -> Non
 def test_a_certificate_that_cannot_be_loaded_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("REPERTOIRE_TLS_CERT", "")  # what is set below is undone with these
+    monkeypatch.setenv("REPERTOIRE_TLS_CERT", "")  # restores what is set below
     monkeypatch.setenv("REPERTOIRE_TLS_KEY", "")
     cert = tmp_path / "none.pem"
     assert main([f"tls_cert={cert}", f"tls_key={cert}"]) == 2

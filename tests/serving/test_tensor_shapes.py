@@ -52,12 +52,12 @@ SHAPES = [
 NO_LISTS = [None, 2, True, "2", {}, {"0": 2}]
 
 
-def problem(answer):
-    """The Problem that an answer of /v2 must be."""
-    assert answer.status_code == 422, answer.text
-    found = answer.json()
+def problem(response):
+    """Assert that a response of /v2 is a Problem, and return it."""
+    assert response.status_code == 422, response.text
+    found = response.json()
     assert list(found) == ["error", "code", "message", "field", "expected"]
-    assert len(answer.content) < 2000  # a giant number is not repeated
+    assert len(response.content) < 2000  # a giant number is not repeated
     return found
 
 
@@ -70,50 +70,50 @@ def described(arrays, **changes):
     return found
 
 
-def ask(service, model, inputs, tail=b""):
+def infer(service, model, inputs, tail=b""):
     head = json.dumps({"inputs": inputs}).encode()
     length = {"inference-header-content-length": str(len(head))} if tail else {}
     return service.post(f"/v2/models/{model}/infer", content=head + tail, headers=length)
 
 
-def ask_json(service, model, arrays, **changes):
+def infer_json(service, model, arrays, **changes):
     inputs = described(arrays, **changes)
     for one, array in zip(inputs, arrays.values(), strict=True):
         one.setdefault("data", array.ravel().tolist())
-    return ask(service, model, inputs)
+    return infer(service, model, inputs)
 
 
-def ask_binary(service, model, arrays, **changes):
+def infer_binary(service, model, arrays, **changes):
     inputs = described(arrays, **changes)
     for one, array in zip(inputs, arrays.values(), strict=True):
         one.setdefault("parameters", {"binary_data_size": array.nbytes})
-    return ask(service, model, inputs, b"".join(array.tobytes() for array in arrays.values()))
+    return infer(service, model, inputs, b"".join(array.tobytes() for array in arrays.values()))
 
 
-@pytest.mark.parametrize("asking", [ask_json, ask_binary])
+@pytest.mark.parametrize("send", [infer_json, infer_binary])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_shape_that_no_input_has_is_refused(service, model, asking):
+def test_a_shape_that_no_input_has_is_refused(service, model, send):
     arrays = MODELS[model]
-    assert asking(service, model, arrays).status_code == 200
+    assert send(service, model, arrays).status_code == 200
     first = next(iter(arrays))
     for shape in SHAPES:
-        found = problem(asking(service, model, arrays, shape=shape))
+        found = problem(send(service, model, arrays, shape=shape))
         assert found["field"] in (first, "inputs.0.shape")
     for shape in NO_LISTS:
-        assert problem(asking(service, model, arrays, shape=shape))["field"] == "inputs.0.shape"
+        assert problem(send(service, model, arrays, shape=shape))["field"] == "inputs.0.shape"
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_no_numbers_for_a_shape_of_none_are_refused(service, model):
-    """An empty batch, and a shape of a 0 beside anything else: as many numbers as the data."""
+def test_empty_data_is_refused_for_any_shape(service, model):
+    """Shapes with a 0 have as many numbers as empty data, and are refused nonetheless."""
     arrays = MODELS[model]
     first = next(iter(arrays))
     for shape in SHAPES:
         for data in ([], [[]], [[], []]):
-            found = problem(ask_json(service, model, arrays, shape=shape, data=data))
+            found = problem(infer_json(service, model, arrays, shape=shape, data=data))
             assert found["field"] in (first, "inputs.0.shape")
         nothing = {"shape": shape, "parameters": {"binary_data_size": 0}}
-        assert problem(ask_binary(service, model, arrays, **nothing))["code"] != "not_finite"
+        assert problem(infer_binary(service, model, arrays, **nothing))["code"] != "not_finite"
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3, 4, 8])
@@ -122,15 +122,15 @@ def test_numbers_in_another_shape_than_the_models_are_refused(service, model, ax
     arrays = MODELS[model]
     array = next(iter(arrays.values()))
     shape = [1] * (axes - 1) + [array.size]
-    for asking in (ask_json, ask_binary):
-        assert problem(asking(service, model, arrays, shape=shape))["code"] == "wrong_shape"
+    for send in (infer_json, infer_binary):
+        assert problem(send(service, model, arrays, shape=shape))["code"] == "wrong_shape"
 
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 2.5, True, "552", 10**30, [552], {}, 551, 553])
 @pytest.mark.parametrize("model", MODELS)
 def test_binary_data_size_not_matching_the_shape_is_refused(service, model, size):
     sized = {"parameters": {"binary_data_size": size}}
-    found = problem(ask_binary(service, model, MODELS[model], **sized))
+    found = problem(infer_binary(service, model, MODELS[model], **sized))
     assert "binary_data_size" in found["message"]
 
 
@@ -153,21 +153,21 @@ NESTINGS = [  # data, shape
 
 @pytest.mark.parametrize(("data", "shape"), NESTINGS)
 @pytest.mark.parametrize("model", MODELS)
-def test_data_nested_otherwise_than_the_shape_says_are_refused(service, model, data, shape):
-    found = problem(ask_json(service, model, MODELS[model], data=data, shape=shape))
+def test_data_nested_unlike_its_shape_is_refused(service, model, data, shape):
+    found = problem(infer_json(service, model, MODELS[model], data=data, shape=shape))
     assert (found["code"], found["field"]) == ("wrong_shape", next(iter(MODELS[model])))
     assert "its data" in found["message"]
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_flat_and_nested_data_and_binary_are_the_same_rows(service, model):
+def test_flat_nested_and_binary_data_give_equal_replies(service, model):
     arrays = MODELS[model]
-    flat = ask_json(service, model, arrays)
+    flat = infer_json(service, model, arrays)
     inputs = described(arrays)
     for one, array in zip(inputs, arrays.values(), strict=True):
         one["data"] = array.tolist()
-    assert ask(service, model, inputs).content == flat.content
-    assert ask_binary(service, model, arrays).content == flat.content
+    assert infer(service, model, inputs).content == flat.content
+    assert infer_binary(service, model, arrays).content == flat.content
     outputs = flat.json()["outputs"][0]
     assert len(outputs["data"]) == np.prod(outputs["shape"])
 
@@ -177,6 +177,6 @@ NO_MODELS = ["", "%2e", ".policy", "@1", "humanoid.", "humanoid..policy", "%00",
 
 @pytest.mark.parametrize("model", NO_MODELS)
 def test_a_model_that_does_not_exist_is_refused(service, model):
-    answer = ask_json(service, model, MODELS["humanoid"])
-    assert answer.status_code in (404, 422), answer.text
-    assert answer.json()["error"]
+    response = infer_json(service, model, MODELS["humanoid"])
+    assert response.status_code in (404, 422), response.text
+    assert response.json()["error"]

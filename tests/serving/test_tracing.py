@@ -11,17 +11,17 @@ from serving.server.tracing import configure_tracer
 from serving.settings import Settings
 from tests.serving.local import Local, skill_rows, state_rows
 
-ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
+BODY = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
 
 
-def test_request_span_is_a_child_of_the_traceparent(standing):
+def test_request_span_is_a_child_of_the_traceparent(shared):
     spans = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     tracer = provider.get_tracer("test")
-    service = Local(Settings(store=standing.root, refresh=3600), tracer)
+    service = Local(Settings(store=shared.root, refresh=3600), tracer)
     parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
-    assert service.post("/act", content=ASK, headers={"traceparent": parent}).status_code == 200
+    assert service.post("/act", content=BODY, headers={"traceparent": parent}).status_code == 200
     assert service.get("/skills/nobody").status_code == 404
     service.close()
     act, missing = (json.loads(span.to_json()) for span in spans.get_finished_spans())

@@ -1,5 +1,4 @@
-"""Every encoding says the same; what is truncated, of another type or of another byte order is
-refused by name."""
+"""All encodings give equal results; truncated data, other types and byte orders are refused."""
 
 import json
 
@@ -19,62 +18,62 @@ MSGPACK = "application/msgpack"
 
 
 def raw(service, tensors, body, path="/act", **headers):
-    how = {"content-type": RAW, "x-tensors": tensors} | {
+    all_headers = {"content-type": RAW, "x-tensors": tensors} | {
         k.replace("_", "-"): v for k, v in headers.items()
     }
-    return service.post(path, content=body, headers=how)
+    return service.post(path, content=body, headers=all_headers)
 
 
 @pytest.mark.parametrize("count", [None, 1, 5, 40])
-def test_raw_msgpack_and_json_give_equal_results(service, standing, count):
+def test_raw_msgpack_and_json_give_equal_results(service, shared, count):
     state = state_rows(count or 1)
     z = skill_rows(count or 1)
-    wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
-    asked = {"state": state.tolist(), "z": z.tolist()}
+    expected = SkillLibrary.open(shared, "humanoid").act(state, z)
+    fields = {"state": state.tolist(), "z": z.tolist()}
     if count is None:
-        asked = {name: rows[0] for name, rows in asked.items()}
-        wanted = wanted[0]
+        fields = {name: rows[0] for name, rows in fields.items()}
+        expected = expected[0]
     batch = f"{count}x" if count else ""
-    answers = [
-        service.post("/act", json=asked),
-        service.post("/act", content=ormsgpack.packb(asked), headers={"content-type": MSGPACK}),
+    responses = [
+        service.post("/act", json=fields),
+        service.post("/act", content=ormsgpack.packb(fields), headers={"content-type": MSGPACK}),
         raw(service, f"state={batch}69,z={batch}8", state.tobytes() + z.tobytes()),
     ]
-    assert [answer.status_code for answer in answers] == [200] * 3
-    decoded = [answers[0].json(), ormsgpack.unpackb(answers[1].content)]
+    assert [response.status_code for response in responses] == [200] * 3
+    decoded = [responses[0].json(), ormsgpack.unpackb(responses[1].content)]
     for found in decoded:
-        np.testing.assert_array_equal(np.array(found["targets"], np.float32), wanted)
-    assert answers[2].headers["x-tensors"] == f"targets={batch}28"
+        np.testing.assert_array_equal(np.array(found["targets"], np.float32), expected)
+    assert responses[2].headers["x-tensors"] == f"targets={batch}28"
     np.testing.assert_array_equal(
-        np.frombuffer(answers[2].content, "<f4").reshape(wanted.shape), wanted
+        np.frombuffer(responses[2].content, "<f4").reshape(expected.shape), expected
     )
-    others = json.loads(answers[2].headers["x-fields"])
+    others = json.loads(responses[2].headers["x-fields"])
     assert others == {name: decoded[0][name] for name in ("z_normalised", "skill")}
-    assert len({answer.headers["x-skill-digest"] for answer in answers}) == 1
+    assert len({response.headers["x-skill-digest"] for response in responses}) == 1
 
 
-def test_other_routes_speak_raw_too(service, standing):
+def test_encode_and_controller_routes_accept_raw_tensors(service, shared):
     frames = state_rows(9)
-    answer = raw(service, "frames=9x69", frames.tobytes(), "/encode")
-    assert answer.headers["x-tensors"] == "z=5x8,pooled=8"
-    own = SkillLibrary.open(standing, "humanoid").embed(frames)
+    response = raw(service, "frames=9x69", frames.tobytes(), "/encode")
+    assert response.headers["x-tensors"] == "z=5x8,pooled=8"
+    own = SkillLibrary.open(shared, "humanoid").embed(frames)
     np.testing.assert_array_equal(
-        np.frombuffer(answer.content, "<f4"), np.concatenate([own.windows.ravel(), own.pooled])
+        np.frombuffer(response.content, "<f4"), np.concatenate([own.windows.ravel(), own.pooled])
     )
     state = state_rows(1)[0]
     goal = goal_rows(1)[0]
-    answer = raw(
+    response = raw(
         service, "state=69,goal=3", state.tobytes() + goal.tobytes(), "/controllers/reach/act"
     )
-    assert answer.headers["x-tensors"] == "z=8,targets=28"
+    assert response.headers["x-tensors"] == "z=8,targets=28"
 
 
-def test_the_other_fields_of_a_raw_request(service):
+def test_raw_request_takes_its_other_fields_from_a_header(service):
     state = state_rows(1)[0]
     z = 3 * skill_rows(1)[0]
     body = state.tobytes() + z.tobytes()
-    answer = raw(service, "state=69,z=8", body, x_fields='{"skill": "humanoid@1"}')
-    assert json.loads(answer.headers["x-fields"])["z_normalised"] is True
+    response = raw(service, "state=69,z=8", body, x_fields='{"skill": "humanoid@1"}')
+    assert json.loads(response.headers["x-fields"])["z_normalised"] is True
     problem(
         raw(service, "state=69,z=8", body, x_fields='{"strict": true}'),
         422,
@@ -94,8 +93,8 @@ def test_the_other_fields_of_a_raw_request(service):
 
 def test_field_given_as_tensor_and_as_header_field_is_refused(service):
     body = state_rows(1).tobytes() + skill_rows(1).tobytes()
-    answer = raw(service, "state=69,z=8", body, x_fields='{"z": [1, 0, 0, 0, 0, 0, 0, 0]}')
-    problem(answer, 422, "given_twice", "z")
+    response = raw(service, "state=69,z=8", body, x_fields='{"z": [1, 0, 0, 0, 0, 0, 0, 0]}')
+    problem(response, 422, "given_twice", "z")
     assert raw(service, "state=69,z=8", body, x_fields='{"z": null}').status_code == 200
 
 
@@ -129,9 +128,9 @@ BAD = [
 
 @pytest.mark.parametrize("tensors", BAD)
 def test_invalid_or_mismatched_tensor_shapes_are_refused(service, tensors):
-    answer = raw(service, tensors, BODY)
-    assert answer.status_code == 422
-    assert answer.json()["code"] in ("wrong_shape", "missing_field")
+    response = raw(service, tensors, BODY)
+    assert response.status_code == 422
+    assert response.json()["code"] in ("wrong_shape", "missing_field")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", ">f4", "int32"])
@@ -159,17 +158,17 @@ def test_a_raw_number_that_is_not_finite_is_named(service):
     state = state_rows(2)
     z = skill_rows(2)
     state[1, 8] = np.nan
-    answer = raw(service, "state=2x69,z=2x8", state.tobytes() + z.tobytes())
-    problem(answer, 422, "not_finite", "state[1][8]")
+    response = raw(service, "state=2x69,z=2x8", state.tobytes() + z.tobytes())
+    problem(response, 422, "not_finite", "state[1][8]")
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"\xc1", b"\x81", b"\xdf\xff\xff\xff\xff", b"\x92" * 5000, b"\xdd\xff\xff\xff\xff"],
 )
-def test_bytes_that_are_not_messagepack(service, body):
-    answer = service.post("/act", content=body, headers={"content-type": MSGPACK})
-    problem(answer, 422, "not_msgpack")
+def test_invalid_msgpack_bytes_are_refused(service, body):
+    response = service.post("/act", content=body, headers={"content-type": MSGPACK})
+    problem(response, 422, "not_msgpack")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +177,9 @@ def test_bytes_that_are_not_messagepack(service, body):
 )
 def test_invalid_msgpack_request_is_refused(service, body):
     data = ormsgpack.packb(body, option=ormsgpack.OPT_NON_STR_KEYS)
-    answer = service.post("/act", content=data, headers={"content-type": MSGPACK})
-    assert answer.status_code == 422
-    assert set(answer.json()) == {"code", "message", "field", "expected"}
+    response = service.post("/act", content=data, headers={"content-type": MSGPACK})
+    assert response.status_code == 422
+    assert set(response.json()) == {"code", "message", "field", "expected"}
 
 
 NUMBERS = st.one_of(
@@ -207,15 +206,10 @@ ANY = st.recursive(
     )
 )
 def test_json_arrays_decode_like_the_plain_reader_in_float32(fields):
-    """Read straight into float32, or as Python's own numbers: the same, and nothing is an array
-    that has another shape."""
-    body = (
-        orjson.dumps(json.loads(json.dumps(fields)), option=orjson.OPT_NON_STR_KEYS)
-        if _fits(fields)
-        else None
-    )
-    if body is None:
+    """Arrays are read straight into float32 and equal Python's numbers; the rest is unchanged."""
+    if not _fits(fields):
         return
+    body = orjson.dumps(json.loads(json.dumps(fields)), option=orjson.OPT_NON_STR_KEYS)
     found = wire_json.decode(body, {})
     plain = orjson.loads(body)
     assert found.keys() == plain.keys()
