@@ -1,4 +1,4 @@
-"""Where the stores of these tests live."""
+"""Temporary folders in memory for the stores of these tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pytest
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """In memory where the machine offers it: hundreds of fsyncs to a busy disk would take most of
-    the suite's time.
-    """
+    """A folder in memory if possible: hundreds of fsyncs to a busy disk would dominate the time."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)

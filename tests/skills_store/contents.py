@@ -1,4 +1,4 @@
-"""A store's disk under test: what is written to it, what is on it, and what its versions need."""
+"""What is written to a store under test, what is on its disk, and what its versions need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILES = [tiny.skills_files(seed) for seed in range(3)]
 
 
 def publish(store: Store, seed: int = 0) -> None:
-    """With files made beforehand: what a test breaks is the store, not their making."""
+    """Publish files made beforehand, so that a fault hits the store and not their making."""
     store.publish(tiny.skills_manifest(), FILES[seed])
 
 
@@ -28,15 +28,15 @@ def staged(store: Store) -> list[Path]:
 
 
 def needed(store: Store) -> set[str]:
-    """Digests of everything that the live versions are made of."""
+    """Digests of the manifests and files of the live versions."""
     versions = [version for name in store.names() for version in store.survey(name).versions]
     return {v.digest for v in versions} | {
         blob.digest for v in versions for blob in v.manifest.files.values()
     }
 
 
-def assert_spotless(store: Store) -> None:
-    """gc leaves what is needed, all of it, and not a byte more."""
+def assert_clean(store: Store) -> None:
+    """Assert that gc leaves all that is needed, and nothing else."""
     store.gc(grace=0)
     assert store.verify() == ()
     assert blobs(store) == needed(store)

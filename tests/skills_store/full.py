@@ -1,6 +1,4 @@
-"""A disk that takes only so much of each file: the kernel itself refuses the rest, after a short
-write.
-"""
+"""A limit on file sizes, in place of a full disk: the kernel refuses what is beyond."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def files_of_at_most(count: int) -> Iterator[None]:
-    """In bytes, for whatever this process writes."""
+    """Limit each file that this process writes to `count` bytes."""
     before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (count, hard))
     try:

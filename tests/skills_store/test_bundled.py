@@ -1,4 +1,4 @@
-"""The libraries that come with the project are read beside any store, and changed in none."""
+"""Bundled libraries are read beside any store, and never changed."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_deleted_copy_of_a_bundled_version_stays_deleted(store: Store, bundle:
 def test_publishing_a_controller_copies_its_bundled_library(
     store: Store, bundle: Store, tmp_path: Path
 ) -> None:
-    """So the store stays whole where the bundle is hidden, moved or another one."""
+    """The store stays complete if the bundle is hidden, moved or replaced."""
     tiny.publish_tiny_controller(store, store.resolve("humanoid@2"), name="strike")
     alone = Store(store.root)
     assert Controller.open(alone, "strike").library.version == bundle.resolve("humanoid@2")
@@ -190,7 +190,7 @@ def test_local_version_shadows_bundled_version_of_equal_number(
 
 
 def test_a_bundled_version_is_imported_once(store: Store, tmp_path: Path) -> None:
-    """Under the next number: its own is the bundled one's."""
+    """Under the next number, because the bundled version has its own."""
     export(store, "humanoid@1", "onnx", tmp_path / "files")
     imported, new = import_folder(store, tmp_path / "files")
     assert (imported.ref, new) == ("humanoid@3", True)
@@ -209,13 +209,13 @@ def test_a_name_keeps_its_kind(store: Store) -> None:
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program beside the real bundle; the folder of the user's store."""
+    """Sets up commands with the real bundle; returns the folder of the user's store."""
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "store"))
     monkeypatch.delenv("REPERTOIRE_BUNDLED")
     return tmp_path / "store"
 
 
-def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys: Capture) -> None:
+def test_every_command_finds_the_bundled_libraries(commands: Path, capsys: Capture) -> None:
     assert main(["ls"]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert "SOURCE" in header.split()
@@ -270,7 +270,7 @@ def test_the_bundle_itself_is_a_store_like_any_other(commands: Path) -> None:
     assert not store.is_bundled(store.resolve("humanoid@4"))
 
 
-def test_off_hides_them_and_a_typo_is_refused(
+def test_bundled_off_hides_the_libraries_and_a_typo_is_refused(
     commands: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPERTOIRE_BUNDLED", "off")

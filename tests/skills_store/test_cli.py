@@ -1,6 +1,4 @@
-"""The command line: tables for people, JSON for programs, one line and status 2 for what is
-refused.
-"""
+"""The `skills` command line: tables, --json, and one-line errors with status 2."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 Capture = pytest.CaptureFixture[str]
 
 
-def test_ls_for_people(store: Store, capsys: Capture) -> None:
+def test_ls_prints_an_aligned_table(store: Store, capsys: Capture) -> None:
     assert main(["ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == [
@@ -53,7 +51,7 @@ def test_ls_for_people(store: Store, capsys: Capture) -> None:
     assert {line[column - 1] for line in lines} == {" "}  # aligned
 
 
-def test_show_for_programs(store: Store, capsys: Capture) -> None:
+def test_show_json_has_the_manifest_fields(store: Store, capsys: Capture) -> None:
     assert main(["show", "humanoid@latest", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     version = store.resolve("humanoid")
@@ -69,7 +67,7 @@ def test_show_for_programs(store: Store, capsys: Capture) -> None:
     assert "mjcf" not in shown["character"]
 
 
-def test_show_for_people(store: Store, capsys: Capture) -> None:
+def test_show_prints_parent_and_graphs(store: Store, capsys: Capture) -> None:
     assert main(["show", "reach"]) == 0
     out = capsys.readouterr().out
     assert "parent     humanoid@1" in out
@@ -129,7 +127,7 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "expected"),
     [
         (["show", "humanid"], "did you mean 'humanoid'"),
         (["show", "humanoid@9"], "there are: 1-2, prod=1"),
@@ -168,15 +166,17 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
         (["delete", "humanoid@2", "--why", "\udcff"], "'\\udcff' is not in UTF-8"),
     ],
 )
-def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], said: str) -> None:
+def test_refused_command_prints_one_line_and_exits_2(
+    store: Store, capsys: Capture, argv: list[str], expected: str
+) -> None:
     assert main(argv) == 2
     out, err = capsys.readouterr()
-    assert said in err
+    assert expected in err
     assert (out, err.count("\n")) == ("", 1)
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "said"),
+    ("argv", "code", "expected"),
     [
         (["show", "nobody", "--json"], "unknown_skill", "no skill 'nobody'"),
         (["--json", "show", "humanoid@9"], "unknown_version", "there are: 1-2"),
@@ -188,14 +188,14 @@ def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], s
         ),
     ],
 )
-def test_programs_are_refused_in_json(
-    store: Store, capsys: Capture, argv: list[str], code: str, said: str
+def test_refusal_with_json_is_a_code_and_a_message(
+    store: Store, capsys: Capture, argv: list[str], code: str, expected: str
 ) -> None:
     assert main(argv) == 2
     out, err = capsys.readouterr()
     reported = json.loads(err)
     assert (out, set(reported), reported["code"]) == ("", {"code", "message"}, code)
-    assert said in reported["message"]
+    assert expected in reported["message"]
 
 
 def test_show_ls_and_search_mark_protected_aliases(store: Store, capsys: Capture) -> None:
@@ -212,13 +212,13 @@ def test_show_ls_and_search_mark_protected_aliases(store: Store, capsys: Capture
         assert rows["humanoid@2"]["protected"] == []
 
 
-def test_a_beginning_that_two_leases_share_is_ambiguous(store: Store, capsys: Capture) -> None:
-    ids = [store.lease("humanoid", 60).id for _ in range(17)]  # of sixteen first letters
+def test_lease_prefix_shared_by_two_is_ambiguous(store: Store, capsys: Capture) -> None:
+    ids = [store.lease("humanoid", 60).id for _ in range(17)]  # more than the 16 first letters
     first = next(id[0] for id in ids if sum(other[0] == id[0] for other in ids) > 1)
-    meant = sorted(id for id in ids if id[0] == first)
+    matching = sorted(id for id in ids if id[0] == first)
     assert main(["release", first]) == 2
     assert (
-        f"lease '{first}' is ambiguous: {', '.join(meant)} begin like this"
+        f"lease '{first}' is ambiguous: {', '.join(matching)} begin like this"
         in capsys.readouterr().err
     )
     assert len(store.leases()) == 17
@@ -238,7 +238,7 @@ def test_default_store(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_root().parts[-2:] == ("skills_store", "data")
 
 
-def test_as_a_program(store: Store) -> None:
+def test_module_runs_as_a_program(store: Store) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "skills_store", "show", "nobody"],
         capture_output=True,

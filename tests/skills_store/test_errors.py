@@ -1,4 +1,4 @@
-"""Each error has a code of its own, is in the drawing, and says one line that is for users."""
+"""Each error has a unique code, is in the diagram of `errors`, and has a one-line message."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _is_error(found: object) -> bool:
     return isinstance(found, type) and issubclass(found, StoreError)
 
 
-def test_the_drawing_has_every_error() -> None:
+def test_class_diagram_has_every_error() -> None:
     assert errors.__doc__ is not None
-    drawn = set(errors.__doc__.split())
-    assert {cls.__name__ for cls in error_codes().values()} - drawn == set()
+    listed = set(errors.__doc__.split())
+    assert {cls.__name__ for cls in error_codes().values()} - listed == set()
 
 
 def test_foreign_error_class_is_not_listed_in_error_codes() -> None:
@@ -47,7 +47,7 @@ def test_the_service_documents_every_code() -> None:
 
 
 @pytest.mark.parametrize("later", ["", " (a moment ago)"])
-def test_the_debug_text_of_a_cloud_is_not_shown(later: str) -> None:
+def test_debug_text_of_a_cloud_error_is_not_shown(later: str) -> None:
     error = UnreachableOrigin(
         "s3://b", f'{CLOUD} Debug source: Generic {{ store: "S3", source: (a moment{later}'
     )

@@ -1,4 +1,4 @@
-"""What a manifest says is written down, versioned, and read by programs that came later."""
+"""The manifest's documented schema, its versions and the contract digest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A name is a few plain letters, so it can be no path, no two names are one file, and none only
-looks like another.
-"""
+"""Valid names: no paths, no look-alikes, and no two that are one file on some disk."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ BAD = [*LOOK_ALIKES.values(), *PATHS, *OTHERS]
 
 
 @pytest.mark.parametrize("name", BAD, ids=ascii)
-def test_a_skill_or_alias_so_named_is_refused_everywhere(tmp_path: Path, name: str) -> None:
+def test_invalid_skill_or_alias_name_is_refused_everywhere(tmp_path: Path, name: str) -> None:
     store = Store(tmp_path / "store")
     tiny.publish_tiny(store)
     before = sorted(tmp_path.rglob("*"))
@@ -81,14 +79,14 @@ def test_a_skill_or_alias_so_named_is_refused_everywhere(tmp_path: Path, name: s
 @pytest.mark.parametrize(
     "file", [*LOOK_ALIKES.values(), *PATHS, "", " ", ".hidden", "a b", "a\n", "a" * 129], ids=ascii
 )
-def test_a_file_so_named_is_refused(tmp_path: Path, file: str) -> None:
+def test_invalid_file_name_is_refused(tmp_path: Path, file: str) -> None:
     store = Store(tmp_path / "store")
     with pytest.raises(InvalidName, match="cannot name a file"):
         store.publish(tiny.skills_manifest(), tiny.skills_files() | {file: b""})
     assert not store.root.exists()
 
 
-def test_two_files_that_differ_in_case_only_are_one_on_some_disks(tmp_path: Path) -> None:
+def test_file_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     with pytest.raises(
         InvalidName,
@@ -102,7 +100,7 @@ def test_two_files_that_differ_in_case_only_are_one_on_some_disks(tmp_path: Path
 
 @given(st.text(max_size=70))
 def test_valid_names_are_invariant_to_case_and_unicode_folding(text: str) -> None:
-    """Whatever a disk or an eye folds, two names that are admitted stay two."""
+    """So a disk that folds case or Unicode keeps any two valid names apart."""
     if reference.is_name(text):
         assert text.isascii()
         assert text == text.lower() == text.casefold() == unicodedata.normalize("NFKC", text)
@@ -111,6 +109,6 @@ def test_valid_names_are_invariant_to_case_and_unicode_folding(text: str) -> Non
 
 
 @given(st.text(max_size=100))
-def test_any_text_is_a_reference_or_refused_as_none(text: str) -> None:
+def test_any_text_is_a_valid_reference_or_refused(text: str) -> None:
     with contextlib.suppress(InvalidReference):
         assert reference.is_name(reference.parse(text).name)

@@ -1,6 +1,4 @@
-"""What a text means as a store: a folder, a bucket, or nothing; a mistyped bucket is never a
-folder.
-"""
+"""Opening a store by text: a folder, a bucket or the default; a mistyped bucket is refused."""
 
 from __future__ import annotations
 
@@ -29,6 +27,6 @@ def test_folder_name_with_a_colon_opens_as_a_path(
     assert open_store(tmp_path / "a:b").root == tmp_path / "a:b"
 
 
-def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_store_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPERTOIRE_STORE", "")
     assert open_store().root == default_root()

@@ -1,6 +1,4 @@
-"""One module says where the program's own files lie, in a checkout and installed; each place has a
-variable.
-"""
+"""Default folders in a checkout and in an installation, and the variable that overrides each."""
 
 from __future__ import annotations
 
@@ -27,14 +25,14 @@ CACHED = ("motions", "peers")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def _unset_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for _, variable, _ in PLACES.values():
         monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The packages stand beside another project's pyproject.toml; the home folder is returned."""
+    """Packages beside another project's pyproject.toml; returns the home folder."""
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "other"\n')
     monkeypatch.setattr(places, "ROOT", tmp_path)
     home = tmp_path / "Zoë 日本"
@@ -45,7 +43,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_in_a_checkout_they_are_in_it_wherever_a_command_is_typed(
+def test_checkout_folders_do_not_depend_on_the_working_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, _, in_checkout = PLACES[name]
@@ -55,7 +53,7 @@ def test_in_a_checkout_they_are_in_it_wherever_a_command_is_typed(
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_installed_they_are_the_users(name: str, installed: Path) -> None:
+def test_installed_folders_are_in_the_users_home(name: str, installed: Path) -> None:
     parent = platformdirs.user_cache_path if name in CACHED else platformdirs.user_data_path
     assert places.checkout() is None
     assert PLACES[name][0]() == parent("repertoire", appauthor=False) / name
@@ -63,15 +61,15 @@ def test_installed_they_are_the_users(name: str, installed: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("standing", ["in a checkout", "installed"])
-def test_a_variable_moves_each(
+@pytest.mark.parametrize("setting", ["in a checkout", "installed"])
+def test_variable_overrides_each_folder(
     name: str,
-    standing: str,
+    setting: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    if standing == "installed":
+    if setting == "installed":
         request.getfixturevalue("installed")
     place, variable, _ = PLACES[name]
     before = place()
@@ -92,7 +90,7 @@ def test_caches_of_buckets_are_shared_by_all_checkouts(
 def test_missing_home_error_names_the_variable_to_set(
     installed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # As where a container's number has no entry.
+    # As in a container whose user id has no passwd entry.
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     for place, variable, _ in PLACES.values():
         with pytest.raises(NoHomeFolder, match=f"no home folder; set {variable} to"):

@@ -1,4 +1,4 @@
-"""Processors are counted as far as this process may use them."""
+"""The processor count respects the affinity and the control group's share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The command line as a process: interrupted, without an output, or with one that is full, closed
-or lacks a letter.
-"""
+"""The command line as a process: interrupts, and outputs that are closed, full or ASCII only."""
 
 from __future__ import annotations
 
@@ -50,10 +48,10 @@ def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tup
     """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at
     most.
 
-    SIGINT is sent again every 5 s: Python hears one that came in the instant before a read blocks
-    only with the next.
+    SIGINT is sent again every 5 s: Python handles one that arrives just before a read blocks only
+    with the next.
     """
-    # A runner in the background has it ignored.
+    # A background shell ignores SIGINT, which a child inherits.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [*SKILLS, "--store", str(store.root), *argv],
@@ -66,21 +64,21 @@ def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tup
         try:
             until = time.monotonic() + 60
             while not ready():
-                assert process.poll() is None, "it ended before"
-                assert time.monotonic() < until, "it never came to it"
+                assert process.poll() is None, "the command ended too early"
+                assert time.monotonic() < until, "the command was never ready"
                 time.sleep(0.01)
             for _ in range(12):
                 process.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(timeout=5), process.communicate()[1]
-            raise AssertionError("it heard none")
+            raise AssertionError("SIGINT had no effect")
         finally:
             process.kill()
 
 
 @contextmanager
 def pipe(path: Path) -> Iterator[Callable[[], bool]]:
-    """A file that never says a word; the answer is whether someone has opened it, and waits."""
+    """A named pipe without data; yields a function that tells if a process waits to read it."""
     os.mkfifo(path)
     ends: list[int] = []
 
@@ -96,9 +94,9 @@ def pipe(path: Path) -> Iterator[Callable[[], bool]]:
             os.close(end)
 
 
-@pytest.mark.parametrize("json_wanted", [False, True])
+@pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_while_reading_is_one_line_and_130(
-    store: Store, tmp_path: Path, json_wanted: bool
+    store: Store, tmp_path: Path, as_json: bool
 ) -> None:
     pytest.importorskip("cryptography")
     argv = [
@@ -106,13 +104,13 @@ def test_an_interrupt_while_reading_is_one_line_and_130(
         "humanoid",
         "--key",
         str(tmp_path / "key"),
-        *(["--json"] if json_wanted else []),
+        *(["--json"] if as_json else []),
     ]
     with pipe(tmp_path / "key") as opened:
-        status, said = interrupted(argv, store, opened)
+        status, stderr = interrupted(argv, store, opened)
     assert status == 130
-    assert (json.loads(said)["code"] if json_wanted else said) == (
-        "interrupted" if json_wanted else "skills: interrupted\n"
+    assert (json.loads(stderr)["code"] if as_json else stderr) == (
+        "interrupted" if as_json else "skills: interrupted\n"
     )
 
 
@@ -133,28 +131,28 @@ def test_an_interrupt_while_waiting_for_a_lock_moves_nothing(store: Store) -> No
     assert store.aliases("humanoid") == {"canary": 1}
 
 
-def test_an_interrupt_while_it_loads_is_no_traceback(
+def test_interrupt_during_imports_prints_no_traceback(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A module that its commands import hangs here, in place of a slow disk."""
+    """A module that the commands import blocks, as on a slow disk."""
     (tmp_path / "pydantic.py").write_text(f"open({str(tmp_path / 'slow')!r}).read()")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pipe(tmp_path / "slow") as opened:
         assert interrupted(["ls"], store, opened) == (130, "skills: interrupted\n")
 
 
-def test_letters_that_a_terminal_lacks_are_escaped(store: Store) -> None:
+def test_characters_outside_the_output_encoding_are_escaped(store: Store) -> None:
     manifest = tiny.skills_manifest().model_copy(update={"licence": "Ré-use, 自由"})
     store.publish(manifest, tiny.skills_files(1))
-    said = shell("$SKILLS ls", store, PYTHONIOENCODING="ascii")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert r"R\xe9-use, \u81ea\u7531" in said.stdout
-    said = shell("$SKILLS ls --json", store, PYTHONIOENCODING="ascii")
-    assert json.loads(said.stdout)["versions"][0]["licence"] == "Ré-use, 自由"
+    done = shell("$SKILLS ls", store, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"R\xe9-use, \u81ea\u7531" in done.stdout
+    done = shell("$SKILLS ls --json", store, PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["versions"][0]["licence"] == "Ré-use, 自由"
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "said"),
+    ("line", "status", "error"),
     [
         ("$SKILLS ls >&-", 2, "skills: standard output is closed"),
         ("$SKILLS alias humanoid prod 1 >&-", 2, "skills: standard output is closed"),
@@ -166,41 +164,41 @@ def test_letters_that_a_terminal_lacks_are_escaped(store: Store) -> None:
     ],
 )
 def test_unwritable_output_gives_at_most_one_error_line(
-    store: Store, line: str, status: int, said: str
+    store: Store, line: str, status: int, error: str
 ) -> None:
     done = shell(line, store)
     assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr.startswith(said)
-    assert done.stderr.count("\n") == (1 if said else 0)
+    assert done.stderr.startswith(error)
+    assert done.stderr.count("\n") == (1 if error else 0)
     assert store.aliases("humanoid") == {}
 
 
 def test_an_export_shows_its_progress_on_a_terminal(store: Store, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    with open(ours, "rb", buffering=0) as terminal:
+    controller, terminal_fd = pty.openpty()
+    with open(controller, "rb", buffering=0) as terminal:
         argv = ["--store", str(store.root), "export", "humanoid", "--onnx", str(tmp_path / "out")]
         subprocess.run(
             [*SKILLS, *argv],
             stdout=subprocess.DEVNULL,
-            stderr=theirs,
+            stderr=terminal_fd,
             check=True,
             timeout=60,
             cwd=ROOT,
         )
-        os.close(theirs)
-        said = terminal.read(2**16).decode()
-    assert "read policy.onnx" in said
-    assert "wrote manifest.json" in said
+        os.close(terminal_fd)
+        output = terminal.read(2**16).decode()
+    assert "read policy.onnx" in output
+    assert "wrote manifest.json" in output
 
 
 def test_the_documented_aliases_run_on_the_bundled_library(tmp_path: Path) -> None:
-    """Word for word as docs/store.md has it."""
+    """The block of docs/store.md, word for word."""
     text = (ROOT / "docs/store.md").read_text()
     block = text[text.index("## Aliases") :].split("```console\n")[1].split("```")[0]
     steps = [step.partition("\n") for step in block.split("$ ") if step]
     empty = Store(tmp_path / "lab")
-    for command, _, answer in steps:
+    for command, _, output in steps:
         done = shell(command.replace("skills ", "$SKILLS ", 1), empty)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.replace(str(empty.root), "lab") == answer
+        assert done.stdout.replace(str(empty.root), "lab") == output
     assert len(steps) > 3

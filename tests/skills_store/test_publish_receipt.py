@@ -1,4 +1,4 @@
-"""A run finds what it has published: that many samples, in a store that still has it."""
+"""The receipt of a run's publication, by its samples and the store that has the version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_receipt_is_for_its_samples_and_its_store(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Nobody cleans up after it."""
+    """As by SIGKILL: no handler catches it."""
 
 
 def published_but_killed(self: Store, manifest: Manifest, files: Mapping[str, bytes]) -> None:

@@ -1,6 +1,4 @@
-"""References and aliases: what is named is found, and what is not found is answered with what
-exists.
-"""
+"""References and aliases: how they resolve, and errors that list what exists."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     ("ref", "number"),
     [("humanoid", 3), ("humanoid@latest", 3), ("humanoid@1", 1), ("humanoid@prod", 2)],
 )
-def test_every_way_to_name_a_version(store: Store, ref: str, number: int) -> None:
+def test_every_form_of_reference_resolves(store: Store, ref: str, number: int) -> None:
     version = store.resolve(ref)
     assert version.number == number
     assert store.resolve(version.pinned) == version
@@ -102,12 +100,12 @@ def test_alias_history_survives_every_move(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alias", ["latest", "7", "../x", "sha256:00", "", "Prod"])
-def test_names_that_are_no_aliases(store: Store, alias: str) -> None:
+def test_invalid_alias_name_is_refused(store: Store, alias: str) -> None:
     with pytest.raises(InvalidName):
         store.alias("humanoid", alias, 1)
 
 
-def test_an_alias_points_at_what_exists(store: Store) -> None:
+def test_alias_to_an_unknown_version_or_skill_is_refused(store: Store) -> None:
     with pytest.raises(UnknownVersion):
         store.alias("humanoid", "canary", 9)
     with pytest.raises(UnknownSkill):

@@ -1,6 +1,4 @@
-"""An action in a forked child under strace, which kills it, or fails one of its system calls,
-exactly where a test says.
-"""
+"""An action in a forked child under strace, which kills it or fails one of its system calls."""
 
 from __future__ import annotations
 
@@ -18,20 +16,20 @@ import pytest
 
 from skills_store.errors import StoreError
 
-# Whatever a disk has a say in, by the names that any of our machines gives it.
+# System calls that use the disk, by their names on any architecture.
 _DISK = """
     open openat creat read pread64 readv write pwrite64 writev close fsync fdatasync rename renameat
     renameat2 link linkat unlink unlinkat mkdir mkdirat flock stat lstat fstat newfstatat statx
     getdents getdents64 lseek chmod fchmod fchmodat ftruncate access faccessat faccessat2
 """
 DISK = frozenset(_DISK.split())
-# Of these, the ones that change what is on it, or open what does.
+# Of these, the ones that change the disk or open files.
 _CHANGES = "open openat write fsync rename renameat link linkat unlink unlinkat mkdir mkdirat"
 CHANGES = frozenset(_CHANGES.split())
 PR_SET_PTRACER = 0x59616D61
 DONE = 0
 REFUSED = 3
-CRASHED = 4  # how the child ended: as asked, with a typed error, with any other
+CRASHED = 4  # how the child ended: normally, with a typed error, with another one
 
 Call = tuple[str, int]  # a system call, and which of the child's calls of that name
 
@@ -41,12 +39,15 @@ def calls(action: Callable[[], object], among: frozenset[str] | None = None) -> 
     with tempfile.NamedTemporaryFile("r") as log:
         assert run(action, "-o", log.name) == (DONE, "")
         names = [match[1] for line in log if (match := re.match(r"(?:\d+ +)?(\w+)\(", line))]
-    # The child waits in the first for its tracer, and leaves by the last.
+    # The child waits for its tracer in the first, and exits by the last.
     made = [n for n in names if n not in ("rt_sigtimedwait", "exit_group")]
     counts = Counter[str]()
-    return [
-        (n, counts[n]) for n in made if not counts.update([n]) and (among is None or n in among)
-    ]
+    found = []
+    for n in made:
+        counts[n] += 1
+        if among is None or n in among:
+            found.append((n, counts[n]))
+    return found
 
 
 def killed(action: Callable[[], object], call: Call) -> bool:
@@ -55,7 +56,7 @@ def killed(action: Callable[[], object], call: Call) -> bool:
 
 
 def failed(action: Callable[[], object], call: Call, errno: str) -> tuple[int, str]:
-    """That call answers `errno`: how the child ended, and what it said."""
+    """Fail that call with `errno`; returns how the child ended, and its error."""
     return _injected(action, call, f"error={errno}")
 
 
@@ -63,23 +64,22 @@ def run(action: Callable[[], object], *options: str) -> tuple[int, str]:
     """The child's exit status, or minus the signal that killed it; and the code and text of its
     typed error.
     """
-    heard, said = os.pipe()
+    reader, writer = os.pipe()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # so that the child cannot miss it
     child = os.fork()
     if child == 0:
-        os._exit(_child(action, said))
-    os.close(said)
+        os._exit(_child(action, writer))
+    os.close(writer)
     with subprocess.Popen(
         ["strace", "-p", str(child), *options], stderr=subprocess.PIPE, text=True
     ) as tracer:
         assert tracer.stderr is not None
-        # Said once the child has been stopped. From being traced to being stopped, it could make
-        # calls that no one counts.
+        # strace prints this once the child is stopped. Before that, its calls are not counted.
         attached = "attached" in tracer.stderr.readline()
         os.kill(child, signal.SIGUSR1 if attached else signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
-    with open(heard, encoding="utf-8") as pipe:
+    with open(reader, encoding="utf-8") as pipe:
         text = pipe.read()
     if not attached:
         pytest.skip("strace may not trace a process here")
@@ -93,17 +93,17 @@ def _injected(action: Callable[[], object], call: Call, what: str) -> tuple[int,
     )
 
 
-def _child(action: Callable[[], object], said: int) -> int:
-    # Where only a parent may trace, strace is none.
+def _child(action: Callable[[], object], writer: int) -> int:
+    # Where only a parent may trace, strace is not one.
     ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
     signal.sigwait({signal.SIGUSR1})
     try:
         action()
     except StoreError as error:
-        os.write(said, f"{error.code}: {error}".encode())
+        os.write(writer, f"{error.code}: {error}".encode())
         return REFUSED
     except BaseException as error:
-        os.write(said, f"{type(error).__name__}: {error}".encode())
+        os.write(writer, f"{type(error).__name__}: {error}".encode())
         return CRASHED
     return DONE
 

@@ -1,8 +1,7 @@
-"""Files that the gate refuses, each by name: what is changed in a good policy, and what the refusal
-says.
+"""Models that the gate refuses: a change to a valid policy, and a pattern of the refusal.
 
-The gate admits what is on its lists and nothing else, so one plain member of each other kind shows
-it. All of them are harmless: a test has onnx.checker and ONNX Runtime read each.
+The gate admits only what is on its lists, so one example of each other kind is enough. All are
+harmless: a test loads each with onnx.checker and ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def external(model: onnx.ModelProto) -> None:
 
 
 def external_as_well(model: onnx.ModelProto) -> None:
-    """The weight is in the file, and a place outside is named beside it."""
+    """The weight is in the file, which also names external data for it."""
     model.graph.initializer[0].external_data.add(key="location", value="weights.bin")
 
 
@@ -46,7 +45,7 @@ def external_constant(model: onnx.ModelProto) -> None:
 
 
 def _sparse() -> onnx.SparseTensorProto:
-    """One of four numbers is not 0."""
+    """Four numbers, one of which is not 0."""
     values = helper.make_tensor("s", TensorProto.FLOAT, [1], [1.0])
     indices = helper.make_tensor("i", TensorProto.INT64, [1], [2])
     return helper.make_sparse_tensor(values, indices, [4])
@@ -81,7 +80,7 @@ def appended(kind: str, *inputs: str, **attributes: Any) -> Change:
 
 
 def function(model: onnx.ModelProto) -> None:
-    """Twice the state, by a function of the model's own."""
+    """Twice the state, by a model-local function."""
     body = [helper.make_node("Add", ["a", "a"], ["b"])]
     opsets = [helper.make_opsetid("", tiny.OPSET)]
     model.functions.append(helper.make_function("local", "Double", ["a"], ["b"], body, opsets))
@@ -144,7 +143,7 @@ def training(model: onnx.ModelProto) -> None:
 
 
 def copies(count: int) -> Change:
-    """So many nodes more."""
+    """Append `count` nodes."""
     return lambda model: model.graph.node.extend(
         helper.make_node("Identity", ["state"], [f"x{i}"]) for i in range(count)
     )
@@ -174,7 +173,7 @@ def attribute(name: str, value: object) -> Change:
 
 
 def fewer_columns(model: onnx.ModelProto) -> None:
-    """The weight says one column less than it has numbers for."""
+    """The weight declares one column less than it has."""
     model.graph.initializer[0].dims[1] -= 1
 
 
@@ -207,7 +206,7 @@ def expanded(elements: int) -> Change:
 
 
 def computed_expand(model: onnx.ModelProto) -> None:
-    """The size, 2 times 2, is in no constant."""
+    """The size is computed as 2 times 2."""
     constants(model, one=np.ones(1, np.float32), two=np.array([2]))
     model.graph.node.append(helper.make_node("Mul", ["two", "two"], ["size"]))
     model.graph.node.append(helper.make_node("Expand", ["one", "size"], ["x"]))
@@ -226,7 +225,7 @@ def outer_sum(rows: int, columns: int) -> Change:
 
 
 def other_shape(model: onnx.ModelProto) -> None:
-    """(4, 4) inside, and (4, 1) by the file's own word."""
+    """Computed as (4, 4) and declared as (4, 1)."""
     outer_sum(4, 4)(model)
     model.graph.value_info.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 1]))
 
@@ -294,7 +293,7 @@ def dangling(model: onnx.ModelProto) -> None:
     model.graph.node[-1].input[0] = "nowhere"
 
 
-def circle(model: onnx.ModelProto) -> None:
+def cycle(model: onnx.ModelProto) -> None:
     model.graph.node[0].input[0] = "a"
 
 
@@ -303,7 +302,7 @@ def written_twice(model: onnx.ModelProto) -> None:
 
 
 def rounding(step: float | list[float] | None, **attributes: Any) -> Change:
-    """The hidden layer rounded to int8, by `step`; None: by what the input says."""
+    """The hidden layer rounded to int8, by `step`; None: by an input."""
 
     def change(model: onnx.ModelProto) -> None:
         if step is not None:
@@ -330,11 +329,14 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     "sparse weights": (sparse, "sparse"),
     "a sparse constant": (sparse_constant, "sparse"),
     "a weight with an annotation": (annotated, "quantized initializers"),
-    "an operator of the runtime's own": (
+    "an operator of ONNX Runtime": (
         foreign("Gelu", "com.microsoft"),
         "outside the default domain",
     ),
-    "an operator of someone's own": (foreign("Scale", "com.example"), "outside the default domain"),
+    "an operator of a custom domain": (
+        foreign("Scale", "com.example"),
+        "outside the default domain",
+    ),
     "a classical model": (
         foreign("Scaler", "ai.onnx.ml", offset=[0.0], scale=[1.0]),
         r"ai\.onnx\.ml\.Scaler is outside the default domain",
@@ -360,26 +362,26 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
         "SequenceConstruct is not on the allow-list",
     ),
     "a node above the cap": (one_node_too_many, "10001 nodes, over the cap of 10000"),
-    "a weight that is not a number": (not_finite(np.nan), "not finite"),
+    "a weight with NaN": (not_finite(np.nan), "not finite"),
     "an infinite weight": (not_finite(-np.inf), "not finite"),
     "an infinite weight of half precision": (not_finite(np.inf, np.float16), "not finite"),
     "an infinite constant": (infinite_constant, "not finite"),
     "an infinite attribute": (attribute("alpha", float("inf")), "not finite"),
-    "an attribute with a number that is none": (
+    "an attribute with NaN": (
         attribute("scales", [1.0, float("nan")]),
         "not finite",
     ),
     "a weight of another size than its bytes": (fewer_columns, "cannot be read"),
     "text for weights": (strings, "of type STRING"),
     "weights of no known type": (unknown_type, r"of type number \d+, not one of"),
-    "a tensor as large as a number says": (
+    "a tensor of a constant size": (
         constant_of_shape,
         "ConstantOfShape is not on the allow-list",
     ),
-    "a tensor as large as a product says": (computed_expand, "as large as Mul says"),
-    "rounding by what the input says": (rounding(None), "rounds by what is no constant"),
-    "rounding by nothing": (rounding(0.0), "a step that is not above 0"),
-    "rounding backwards": (rounding(-0.1), "a step that is not above 0"),
+    "a tensor of a computed size": (computed_expand, "as large as Mul says"),
+    "rounding by an input": (rounding(None), "rounds by what is no constant"),
+    "rounding by a step of 0": (rounding(0.0), "a step that is not above 0"),
+    "rounding by a negative step": (rounding(-0.1), "a step that is not above 0"),
     "rounding the rows of a batch of three": (
         rounding([0.1, 0.1, 0.1], axis=0),
         "3 steps for what is no weight",
@@ -391,9 +393,9 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     ),
     "as many columns as rows": (rows_by_rows, "a free axis other than the first"),
     "a tensor of another shape than declared": (other_shape, r"onnx\.checker"),
-    "numbers made text": (cast_to_text, "of type STRING"),
+    "a cast to text": (cast_to_text, "of type STRING"),
     "an input of another width": (declared(["B", tiny.STATE + 1]), r"onnx\.checker|manifest says"),
-    "an input of a size of its own": (
+    "an input with a free second axis": (
         declared(["B", "S"]),
         r"onnx\.checker|free axis|manifest says",
     ),
@@ -406,15 +408,14 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     "a batch of one": (fixed_batch, r"\[1, 69\], but the manifest says \['free', 69\]"),
     "another opset than declared": (opset(19), r"opset \[19\]"),
     "two opsets at once": (opset(tiny.OPSET, 19), r"onnx\.checker|opset"),
-    "an opset that is not yet": (opset(onnx.defs.onnx_opset_version() + 1), r"onnx\.checker|opset"),
-    "a file format that is not yet": (later_file, r"onnx\.checker"),
-    "an input from nowhere": (dangling, r"onnx\.checker"),
-    "a circle": (circle, r"onnx\.checker"),
+    "an unreleased opset": (opset(onnx.defs.onnx_opset_version() + 1), r"onnx\.checker|opset"),
+    "an unreleased file format": (later_file, r"onnx\.checker"),
+    "an undefined input": (dangling, r"onnx\.checker"),
+    "a cycle": (cycle, r"onnx\.checker"),
     "a tensor written twice": (written_twice, r"onnx\.checker"),
 }
 
-# What is counted, the cap on it, and how many there are: admitted by a cap of as many, refused by a
-# cap of one less.
+# name: (change, cap, count): admitted by a cap of `count`, refused by a cap of one less.
 CAPPED: dict[str, tuple[Change, str, int]] = {
     "bytes": (plain, "bytes", len(tiny.policy())),
     "nodes": (copies(20), "nodes", 20 + len(onnx.load_model_from_string(tiny.policy()).graph.node)),
@@ -431,7 +432,7 @@ CAPPED: dict[str, tuple[Change, str, int]] = {
 
 
 def changed(change: Change) -> bytes:
-    """The bytes of a good policy, after `change`."""
+    """The bytes of a valid policy after `change`."""
     model = onnx.load_model_from_string(tiny.policy())
     change(model)
     return model.SerializeToString()

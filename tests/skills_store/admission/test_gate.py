@@ -1,6 +1,4 @@
-"""The gate admits plain arithmetic that does what its manifest says, and refuses the rest before it
-is on disk.
-"""
+"""The gate admits graphs that match their manifest, and refuses the rest before it is written."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def test_tiny_graphs_are_admitted() -> None:
 
 
 def test_a_graph_at_the_cap_of_nodes_runs(tmp_path: Path) -> None:
-    """Where the gate draws its line, the runtime is still well."""
+    """The runtime can run the largest graph that the gate admits."""
     model = onnx.load_model_from_string(tiny.policy())
     names = [
         "targets0",
@@ -62,7 +60,7 @@ def test_bundled_graphs_pass_the_gate() -> None:
             gate.admit(graph.file, bundled.read(version, graph.file), graph)
 
 
-def test_no_graph_without_a_parity_report() -> None:
+def test_graph_without_a_parity_report_is_refused() -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     for parity in (
         None,
@@ -121,7 +119,7 @@ def test_contract_names_every_breach() -> None:
 def test_foreign_manifest_with_invalid_number_is_refused(
     tmp_path: Path, path: str, value: object
 ) -> None:
-    """`import` and `push` keep a manifest's very bytes, and JSON readers disagree about NaN."""
+    """`import` and `push` keep a manifest's bytes, and JSON readers disagree about NaN."""
     plain = tiny.skills_manifest().model_dump(mode="json")
     plain["files"] = {
         name: describe(data).model_dump() for name, data in tiny.skills_files(0).items()
@@ -140,7 +138,9 @@ def test_foreign_manifest_with_invalid_number_is_refused(
         ({"licence": "MIT\x1b[2J"}, "licence is 'MIT\\x1b[2J', which is not plain text"),
     ],
 )
-def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], reason: str) -> None:
+def test_licence_that_is_empty_or_not_plain_text_is_a_breach(
+    update: dict[str, str], reason: str
+) -> None:
     assert reason in contract.find_breaches(tiny.skills_manifest().model_copy(update=update))[0]
 
 
@@ -160,7 +160,7 @@ def test_negative_damping_is_a_contract_breach() -> None:
     ]
 
 
-def test_every_drive_is_as_long_as_there_are_joints() -> None:
+def test_each_drive_needs_one_value_per_joint() -> None:
     manifest = tiny.skills_manifest()
     for key in contract.DRIVES:
         body = manifest.character.model_copy(update={key: (1.0,)})
@@ -187,7 +187,7 @@ def test_memory_graph_width_must_match_the_controller_goal() -> None:
     ]
 
 
-def test_contract_needs_the_agreed_names() -> None:
+def test_graph_with_other_tensor_names_is_a_breach() -> None:
     manifest = tiny.skills_manifest()
     swapped = manifest.model_copy(
         update={"graphs": {"policy": tiny.ENCODER, "encoder": tiny.ENCODER}}

@@ -1,6 +1,4 @@
-"""What is not on the gate's lists is refused with a reason, nothing of it is on the disk, and the
-process goes on.
-"""
+"""Inadmissible models are refused with a reason, and leave no file and little memory behind."""
 
 from __future__ import annotations
 
@@ -46,25 +44,23 @@ def test_model_at_a_cap_is_admitted_and_beyond_is_refused(name: str) -> None:
         gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count - 1}))
 
 
-def test_one_process_survives_every_inadmissible_model(tmp_path: Path) -> None:
-    """At least 50, one after another, in less than 50 MiB; and then it publishes what is good, and
-    runs it.
-    """
-    refused, grown, targets = run(OUTLIVES, tmp_path)
+def test_one_process_refuses_every_inadmissible_model(tmp_path: Path) -> None:
+    """At least 50 refusals in less than 50 MiB; then a valid model is published and run."""
+    refused, grown, targets = run(PUBLISH_EACH, tmp_path)
     assert int(refused) == len(INADMISSIBLE) >= 50
     assert int(grown) < 50 * MIB
     assert int(targets) == len(tiny.JOINTS)
 
 
 def test_inadmissible_models_use_little_memory_without_a_gate(tmp_path: Path) -> None:
-    """onnx.checker and ONNX Runtime take or refuse it, and return, in little memory."""
-    read, grown = run(READS, tmp_path)
+    """onnx.checker and ONNX Runtime load or refuse each of them."""
+    read, grown = run(READ_EACH, tmp_path)
     assert int(read) == len(INADMISSIBLE) + len(CAPPED)
     assert int(grown) < 200 * MIB
 
 
 def run(program: str, folder: Path) -> list[str]:
-    """The words that a program prints in a process of its own, which works in `folder`."""
+    """The words that `program` prints in a process of its own, in `folder`."""
     command = [sys.executable, "-c", program, str(folder / "store")]
     path = {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -74,7 +70,7 @@ def run(program: str, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-OUTLIVES = """
+PUBLISH_EACH = """
 import sys
 import numpy as np
 from skills_store.errors import GateRefusal
@@ -87,7 +83,7 @@ from tests.skills_store.admission.test_inadmissible import publish, resident
 store = Store(sys.argv[1])
 files = [changed(change) for change, _ in INADMISSIBLE.values()]
 refused = 0
-publish(store, tiny.policy())  # all that is imported for it is
+publish(store, tiny.policy())  # imports everything
 before = resident()
 for policy in files:
     try:
@@ -99,7 +95,7 @@ act = library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT)))
 print(refused, resident() - before, act.shape[1])
 """
 
-READS = """
+READ_EACH = """
 import onnx, onnxruntime
 from tests import tiny
 from tests.skills_store.admission.inadmissible import CAPPED, INADMISSIBLE, changed
@@ -113,7 +109,7 @@ def read(data):
         try:
             reader()
         except Exception:
-            pass  # what it refuses does it no harm
+            pass  # only the memory counts
 
 onnxruntime.set_default_logger_severity(4)
 read(tiny.policy())
@@ -126,17 +122,17 @@ print(len(files), resident() - before)
 
 
 def resident() -> int:
-    """The most memory that this process ever had, in bytes."""
+    """The peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 @pytest.mark.parametrize("data", [b"", b"not onnx", b"\x00" * 64, b"PK\x03\x04" + b"x" * 100])
-def test_garbage_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_bytes_that_are_no_onnx_model_are_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(GateRefusal, match="not an ONNX file"):
         publish(Store(tmp_path / "store"), data)
 
 
-def test_truncated_at_every_kilobyte_and_less_is_refused(tmp_path: Path) -> None:
+def test_truncated_model_is_refused(tmp_path: Path) -> None:
     data = tiny.policy()
     store = Store(tmp_path / "store")
     for length in (*range(0, len(data), 1024), *range(1, len(data), 331), len(data) - 1):

@@ -44,7 +44,7 @@ def test_a_version_does_not_differ_from_itself(store: Store) -> None:
     assert compare(publish(store), publish(store)) == {}
 
 
-def test_card_config_clips_and_files(store: Store) -> None:
+def test_diff_lists_changed_card_config_clips_and_files(store: Store) -> None:
     a = publish(store, card={"survival": 0.5, "diversity": {"ratio": 1.0}})
     lineage = Lineage(
         config={"ppo": {"lr": 1e-4}, "new": True},
@@ -78,7 +78,7 @@ def test_card_config_clips_and_files(store: Store) -> None:
     assert set(found) == {"card", "config", "clips", "files", "lineage"}
 
 
-def test_graphs_latent_action_and_body(store: Store) -> None:
+def test_diff_lists_changed_graphs_action_and_character(store: Store) -> None:
     n = len(tiny.JOINTS)
     a = publish(store, action=Action(offset=(0.0,) * n, scale=(1.0,) * n))
     body = tiny.character().model_copy(
@@ -104,7 +104,7 @@ def test_graphs_latent_action_and_body(store: Store) -> None:
     assert [(c.key, c.how) for c in found["files"]] == [("style.onnx", "removed")]
 
 
-def test_a_library_and_a_controller(store: Store) -> None:
+def test_diff_of_a_library_and_a_controller_lists_kind_and_parent(store: Store) -> None:
     a = publish(store)
     found = compare(a, tiny.publish_tiny_controller(store, a))
     assert {"kind", "name"} <= {c.key for c in found["version"]}
@@ -132,7 +132,7 @@ def test_applying_the_changes_to_before_gives_after(
     assert made == after
 
 
-def test_leaves_of_a_tree() -> None:
+def test_flatten_keeps_the_leaves_of_a_tree() -> None:
     tree = {
         "a": {"b": 1, "c": [1, 2]},
         "io": [{"name": "z", "width": 8}],
@@ -143,7 +143,7 @@ def test_leaves_of_a_tree() -> None:
     assert flatten_numbers({"a": {"b": 1, "on": True}, "c": "x", "d": 0.5}) == {"a.b": 1, "d": 0.5}
 
 
-def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     publish(store, card={"survival": 0.5})
     publish(store, card={"survival": 0.75})
     where = ["--store", str(store.root)]

@@ -1,6 +1,4 @@
-"""A search finds all that is such and only that, and answers what it does not know with what there
-is.
-"""
+"""Search by word, kind, character, task and metric; unknown terms list the existing ones."""
 
 from __future__ import annotations
 
@@ -37,8 +35,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def found(store: Store, *where: str, **asked: str) -> list[str]:
-    hits, faults = search(store, Query(**asked, conditions=tuple(map(parse_condition, where))))  # type: ignore[arg-type]
+def found(store: Store, *where: str, **fields: str) -> list[str]:
+    hits, faults = search(store, Query(**fields, conditions=tuple(map(parse_condition, where))))  # type: ignore[arg-type]
     assert faults == ()
     return [hit.summary.ref for hit in hits]
 
@@ -60,8 +58,8 @@ def test_search_filters_by_metric_comparison(store: Store, comparison: str, valu
         for n, c in enumerate(CARDS, 1)
         if "survival" in c and COMPARE[comparison](c["survival"], value)
     ]
-    wanted = found(store, f"survival{comparison}{value}", character="humanoid", kind="skills")
-    assert wanted == [f"humanoid@{n}" for n in reversed(expected)]
+    refs = found(store, f"survival{comparison}{value}", character="humanoid", kind="skills")
+    assert refs == [f"humanoid@{n}" for n in reversed(expected)]
 
 
 def test_a_word_is_found_in_names_tasks_and_clips(store: Store) -> None:
@@ -75,13 +73,13 @@ def test_a_word_is_found_in_names_tasks_and_clips(store: Store) -> None:
     assert matches("swim") == {}
 
 
-def test_a_word_and_options_hold_together(store: Store) -> None:
+def test_word_and_options_are_combined(store: Store) -> None:
     assert found(store, word="walk", character="toy") == ["toy@1"]
     assert found(store, "survival>=0.95", word="human") == ["humanoid@3"]
     assert found(store, word="reach", kind="skills") == []
 
 
-def test_all_conditions_hold_together(store: Store) -> None:
+def test_conditions_are_combined(store: Store) -> None:
     assert found(store, "survival>=0.9", "coverage > 0.6", kind="skills") == ["humanoid@3"]
     assert found(store, "diversity.ratio<0.5") == ["humanoid@2"]
 
@@ -101,12 +99,12 @@ def test_unknown_search_term_error_lists_the_existing_ones(store: Store) -> None
 @pytest.mark.parametrize(
     "text", ["", "survival", ">=0.9", "survival>=", "survival>=high", "survival=>0.9", "a b>1"]
 )
-def test_a_condition_compares_a_metric_with_a_number(text: str) -> None:
+def test_malformed_condition_is_refused(text: str) -> None:
     with pytest.raises(InvalidCondition, match=r"write survival>=0\.9"):
         parse_condition(text)
 
 
-def test_a_condition_is_read_as_written() -> None:
+def test_condition_parses_metric_comparison_and_value() -> None:
     assert parse_condition("coverage_per_clip.0walk-fwd <= -1e-3") == Condition(
         "coverage_per_clip.0walk-fwd", "<=", -0.001
     )
@@ -124,7 +122,7 @@ def test_search_reports_damaged_versions_and_finds_the_rest(tmp_path: Path) -> N
     assert [fault.ref for fault in faults] == ["humanoid@1"]
 
 
-def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_command_filters_by_metric(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     argv = [
         "--store",
         str(store.root),
@@ -150,7 +148,7 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "no version matches\n"
 
 
-def test_the_command_takes_a_word(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_command_takes_a_word(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["--store", str(store.root), "search"]
     assert main([*argv, "reach"]) == 0
     header, row = capsys.readouterr().out.splitlines()

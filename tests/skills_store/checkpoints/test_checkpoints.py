@@ -1,6 +1,4 @@
-"""A peer's checkpoint, of the very names and shapes that it documents, becomes a library that
-computes the same.
-"""
+"""Checkpoints of ASE and MimicKit are imported as libraries that compute the same."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def dense(made: Checkpoint, name: str, inputs: int, outputs: int, rng: np.random
 
 
 def ase(body: str) -> Checkpoint:
-    """ase-facts 10.1, with everything beside the networks that the trainer saves."""
+    """Names and shapes of an ASE checkpoint, with what its trainer saves beside the networks."""
     joints, obs, window, *_ = WIDTHS[body]
     rng = np.random.default_rng(1)
     net: Checkpoint = {"a2c_network.sigma": torch.full((joints,), -2.9)}
@@ -63,14 +61,14 @@ def ase(body: str) -> Checkpoint:
         ("_enc", 512, LATENT),
     ):
         dense(net, f"a2c_network.{name}", inputs, outputs, rng)
-    for number in (0, 2, 4):  # the encoder stands on the discriminator's trunk
+    for number in (0, 2, 4):  # the encoder shares the discriminator's trunk
         for part in ("weight", "bias"):
             net[f"a2c_network._enc_mlp.{number}.{part}"] = net[
                 f"a2c_network._disc_mlp.{number}.{part}"
             ]
 
     def norm(width: int) -> Checkpoint:
-        # float64, as it saves them.
+        # ASE saves float64.
         return {
             "running_mean": torch.from_numpy(rng.standard_normal(width)),
             "running_var": torch.from_numpy(rng.uniform(0.01, 4, width)),
@@ -91,7 +89,7 @@ def ase(body: str) -> Checkpoint:
 
 
 def mimickit(body: str) -> Checkpoint:
-    """ase-facts 10.2."""
+    """Names and shapes of a MimicKit checkpoint."""
     joints, *_, obs, window = WIDTHS[body]
     rng = np.random.default_rng(2)
     made: Checkpoint = {"_model._action_dist._logstd_net": torch.full((joints,), -3.0)}
@@ -115,20 +113,20 @@ def mimickit(body: str) -> Checkpoint:
         made[f"{name}._count"] = torch.tensor([1000], dtype=torch.int64)
         made[f"{name}._mean"] = torch.from_numpy(rng.standard_normal(width).astype(np.float32))
         made[f"{name}._std"] = torch.from_numpy(rng.uniform(0.1, 2, width).astype(np.float32))
-    made["_obs_norm._std"][3] = 0.0  # a number that never varied
+    made["_obs_norm._std"][3] = 0.0  # a constant feature
     return made
 
 
 MAKERS: dict[str, Callable[[str], Checkpoint]] = {"ase": ase, "mimickit": mimickit}
 
 
-def test_every_stated_width_is_the_widths_of_its_parts() -> None:
+def test_known_bodies_have_the_documented_joint_counts() -> None:
     assert {name: len(body.hinges) for name, body in BODIES.items()} == {
         n: w[0] for n, w in WIDTHS.items()
     }
 
 
-# An independent forward pass: written from the peers' documents, with none of the importer's parts.
+# A forward pass that shares no code with the importer.
 
 
 def apply(net: Checkpoint, name: str, x: np.ndarray) -> np.ndarray:
@@ -166,7 +164,7 @@ def ase_forward(
 
 
 def ase_targets(body: str, a: np.ndarray) -> np.ndarray:
-    """Group by group, in degrees, from the table of ase-facts 1.1 and the rule of 1.4."""
+    """By ASE's joint limits in degrees and its rule for targets, joint by joint."""
     hand = [[90]] if body == "humanoid_sword_shield" else []
     arm: list[Any] = [[180], (-160, 0)]
     leg: list[Any] = [[140], (0, 160), [55]]
@@ -245,7 +243,7 @@ def test_imported_library_matches_the_peer_network(tmp_path: Path, peer: str, bo
     )
 
     rng = np.random.default_rng(3)
-    rows = 3 * rng.standard_normal((32, state.width))  # wide enough that every clip is met
+    rows = 3 * rng.standard_normal((32, state.width))  # wide enough to reach every clamp
     windows = 3 * rng.standard_normal((32, 10, window.width))
     rows, windows = (x.astype(np.float32).astype(np.float64) for x in (rows, windows))
     z = rng.standard_normal((32, LATENT)).astype(np.float32).astype(np.float64)
@@ -254,7 +252,7 @@ def test_imported_library_matches_the_peer_network(tmp_path: Path, peer: str, bo
     np.testing.assert_allclose(library.act(rows, z), targets, atol=1e-5)
     np.testing.assert_allclose(library.encode(windows), encoded, atol=1e-5)
     np.testing.assert_allclose(library.style(windows), style, atol=1e-5)
-    assert np.abs(targets).std() > 0.01  # and it is no constant
+    assert np.abs(targets).std() > 0.01  # not constant
     assert store.verify() == ()
 
 
@@ -274,7 +272,7 @@ def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None
         part.name: (part.stop - part.start, part.frame)
         for part in manifest.graphs["policy"].inputs[0].slices
     }
-    assert parts["root_rot"] == (6, "world")  # the trap: global, in every published configuration
+    assert parts["root_rot"] == (6, "world")  # global in every published configuration
     assert parts["body_vel"] == (51, "heading")
     frame = {
         part.name: part.stop - part.start for part in manifest.graphs["encoder"].inputs[0].slices
@@ -308,7 +306,7 @@ def test_controller_observations_must_match_its_parent(knight: SkillLibrary) -> 
     )
 
 
-def test_raw_states_are_not_taken_for_a_peers_features(knight: SkillLibrary) -> None:
+def test_embedding_raw_states_is_refused_for_peer_observations(knight: SkillLibrary) -> None:
     with pytest.raises(WrongKind, match="ase observations"):
         knight.embed(np.zeros((20, knight.state_width)))
 
@@ -389,7 +387,7 @@ def test_checkpoint_at_a_cap_is_read_and_beyond_is_refused(tmp_path: Path) -> No
         load(path, max_bytes=size - 1)
 
 
-def test_a_body_of_other_widths_is_refused_with_those_known(tmp_path: Path) -> None:
+def test_unknown_body_widths_error_lists_the_known_ones(tmp_path: Path) -> None:
     made = mimickit("humanoid")
     made["_obs_norm._mean"] = torch.zeros(139)
     made["_obs_norm._std"] = torch.ones(139)
@@ -401,7 +399,7 @@ def test_a_body_of_other_widths_is_refused_with_those_known(tmp_path: Path) -> N
         publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 
-def test_garbage_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     for data in (b"", b"not a checkpoint", b"\x80\x02.", b"PK\x03\x04" + b"x" * 100):
         (tmp_path / "model.pt").write_bytes(data)
         with pytest.raises(CheckpointRefusal):
@@ -422,7 +420,7 @@ def test_checkpoint_with_scalars_of_an_older_numpy_is_read(tmp_path: Path) -> No
     assert publish(Store(tmp_path / "store"), tmp_path / "old.pth", "knight", "X").number == 1
 
 
-def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_checkpoint_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(mimickit("humanoid"), tmp_path / "model.pt")
     argv = [
         "--store",
@@ -442,7 +440,7 @@ def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--name", "../x"], "'../x' cannot name a skill"),
         (
@@ -457,7 +455,7 @@ def test_invalid_import_options_are_a_one_line_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     options: list[str],
-    said: str,
+    expected: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save(mimickit("humanoid"), "model.pt")
@@ -466,6 +464,6 @@ def test_invalid_import_options_are_a_one_line_error(
         main(["--store", "store", "import-checkpoint", "model.pt", "--licence", "X", *options]) == 2
     )
     err = capsys.readouterr().err
-    assert said in err
+    assert expected in err
     assert err.count("\n") == 1
     assert not Path("store").exists()

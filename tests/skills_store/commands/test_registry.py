@@ -1,4 +1,4 @@
-"""A command is a file of the folder and a line of the registry."""
+"""Every command is a module of the folder and an entry of the registry."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does,
-nothing is swept.
-"""
+"""`verify` reports lost and rewritten records, and gc sweeps nothing that they may need."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from skills_store.__main__ import main
 from skills_store.errors import UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
-from tests.skills_store.contents import assert_spotless, blobs
+from tests.skills_store.contents import assert_clean, blobs
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Three versions; prod went 1, 2, 3 and canary is at 3, which is leased; 2 is deleted."""
+    """Three versions; prod moved from 1 to 2 to 3, which is leased and signed; 2 is deleted."""
     store = Store(tmp_path / "store")
     for seed in range(3):
         tiny.publish_tiny(store, seed=seed)
@@ -32,7 +30,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def rot(path: Path) -> None:
+def corrupt(path: Path) -> None:
     path.chmod(0o644)
     path.write_bytes(b"rot")
 
@@ -49,7 +47,7 @@ DIGEST = f"sha256:{'0' * 64}"
 V = "skills/humanoid/v"
 MOVES = "skills/humanoid/moves/prod"
 
-# name: (which file, what becomes of it, what is named, whether it keeps gc from sweeping)
+# name: (file, damage, start of the reported ref, whether gc refuses to sweep)
 DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
     "the last record lost": (f"{V}/00000003.json", Path.unlink, "humanoid@3", True),
     "the first record lost": (f"{V}/00000001.json", Path.unlink, "humanoid@1", True),
@@ -70,13 +68,13 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
     ),
     "the first move lost": (f"{MOVES}/00000001.json", Path.unlink, "humanoid@prod", False),
     "a move between lost": (f"{MOVES}/00000002.json", Path.unlink, "humanoid@prod", False),
-    "the last move damaged": (f"{MOVES}/00000003.json", rot, "humanoid@prod", True),
-    "an earlier move damaged": (f"{MOVES}/00000002.json", rot, "humanoid@prod", False),
+    "the last move damaged": (f"{MOVES}/00000003.json", corrupt, "humanoid@prod", True),
+    "an earlier move damaged": (f"{MOVES}/00000002.json", corrupt, "humanoid@prod", False),
     "a move to what never was": (f"{MOVES}/00000003.json", edit(number=9), "humanoid@9", True),
     "a move to other bytes": (f"{MOVES}/00000003.json", edit(digest=DIGEST), "humanoid@3", True),
-    "a lease damaged": ("leases/*.json", rot, "lease ", True),
+    "a lease damaged": ("leases/*.json", corrupt, "lease ", True),
     "a lease of other bytes": ("leases/*.json", edit(digest=DIGEST), "lease ", False),
-    "a signature damaged": ("skills/humanoid/signatures/*.json", rot, "signature ", False),
+    "a signature damaged": ("skills/humanoid/signatures/*.json", corrupt, "signature ", False),
 }
 
 
@@ -84,17 +82,17 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
 def test_verify_reports_damage_and_gc_keeps_needed_blobs(
     store: Store, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, spoil, named, hinders = DAMAGE[damage]
+    file, apply_damage, ref, blocks_gc = DAMAGE[damage]
     [path] = store.root.glob(file)
     assert store.verify() == ()
     before = blobs(store)
-    whole = path.read_bytes()
-    spoil(path)
+    content = path.read_bytes()
+    apply_damage(path)
     faults = store.verify()
-    assert any(fault.ref.startswith(named) for fault in faults)
+    assert any(fault.ref.startswith(ref) for fault in faults)
     assert len(set(faults)) == len(faults)
     assert main(["--store", str(store.root), "verify"]) == 1
-    if hinders:
+    if blocks_gc:
         for dry_run in (True, False):
             with pytest.raises(UnsafeSweep):
                 store.gc(grace=0 if "deleted" not in damage else 3600, dry_run=dry_run)
@@ -102,8 +100,8 @@ def test_verify_reports_damage_and_gc_keeps_needed_blobs(
     else:
         store.gc(grace=0)
     path.unlink(missing_ok=True)
-    path.write_bytes(whole)
-    assert_spotless(store)
+    path.write_bytes(content)
+    assert_clean(store)
 
 
 def test_lost_only_record_is_reported_and_blocks_gc(tmp_path: Path) -> None:
@@ -134,10 +132,10 @@ def test_alias_to_a_deleted_version_blocks_gc(store: Store) -> None:
 def test_repaired_alias_allows_gc_and_verify_still_reports_it(
     store: Store,
 ) -> None:
-    rot(store.root / f"{MOVES}/00000003.json")
+    corrupt(store.root / f"{MOVES}/00000003.json")
     store.alias("humanoid", "prod", 3, "from the minutes", force=True)
     assert [fault.ref for fault in store.verify()] == ["humanoid@prod"]
-    assert len(store.gc(grace=0).orphans) == 4  # what humanoid@2 was made of
+    assert len(store.gc(grace=0).orphans) == 4  # the files and the manifest of humanoid@2
 
 
 def test_partial_copy_verifies_without_faults(store: Store, tmp_path: Path) -> None:
@@ -147,7 +145,7 @@ def test_partial_copy_verifies_without_faults(store: Store, tmp_path: Path) -> N
     )
     copy = Store(tmp_path / "copy")
     copy.alias("humanoid", "prod", 3)
-    assert_spotless(copy)
+    assert_clean(copy)
 
 
 def test_missing_parent_library_is_reported_and_blocks_gc(tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-"""Many writers, readers and a sweeper at once: numbers without gaps, no alias move lost, no digest
-ever missed.
-"""
+"""Concurrent writers, readers and gc: gap-free numbers, no lost alias move, no missing blob."""
 
 from __future__ import annotations
 
@@ -17,15 +15,13 @@ from skills_store.disk.alias_move import AliasMove
 from skills_store.errors import DeletedVersion, UnknownSkill
 from skills_store.store import Store
 from tests import tiny
-from tests.skills_store.contents import assert_spotless
+from tests.skills_store.contents import assert_clean
 
 FORK = multiprocessing.get_context("fork")
 
 
 def write(root: Path, writer: int, turns: int) -> None:
-    """Publish, point an alias that all writers share at it, and take every tenth version away
-    again.
-    """
+    """Publish and move the shared alias; publish and delete a duplicate after every tenth."""
     store = Store(root)
     files = tiny.skills_files(writer)
     for turn in range(turns):
@@ -35,11 +31,11 @@ def write(root: Path, writer: int, turns: int) -> None:
         version = store.publish(manifest, files)
         store.alias("humanoid", "canary", version.number, f"{writer}:{turn}")
         if turn % 10 == 9:
-            store.delete(store.publish(manifest, files).ref, "a double")
+            store.delete(store.publish(manifest, files).ref, "a duplicate")
 
 
 def read(root: Path, done: Event) -> None:
-    """Whatever can be named can be read, and is as published."""
+    """Every version that resolves can be read with its published bytes."""
     store = Store(root)
     reads = 0
     while not done.is_set():
@@ -47,24 +43,22 @@ def read(root: Path, done: Event) -> None:
             try:
                 version = store.resolve(ref)
                 for file in version.manifest.files:
-                    store.read(version, file)  # CorruptBlob, were a digest missed
+                    store.read(version, file)  # CorruptBlob if a blob is missing
                 reads += 1
-            except (UnknownSkill, DeletedVersion):  # nothing yet, or the latest just taken away
+            except (UnknownSkill, DeletedVersion):  # none yet, or the latest was just deleted
                 continue
-        # A reader that does nothing else would only keep the writers from the processor.
+        # Leave the processor to the writers.
         time.sleep(0.01)
     assert reads
 
 
 def sweep(root: Path, done: Event) -> None:
-    """Without any grace: a double is made of what its twin is made of, so nothing that a reader
-    holds is unneeded.
-    """
+    """Without a grace: a duplicate shares its blobs with a live version, so readers lose none."""
     store = Store(root)
     while not done.is_set():
         began = time.monotonic()
         store.gc(grace=0)
-        # A pass is as long as the store, and nothing is written meanwhile.
+        # gc takes longer the larger the store is, and blocks the writers.
         time.sleep(0.1 + 4 * (time.monotonic() - began))
 
 
@@ -84,14 +78,14 @@ def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None
         process.join()
     assert [process.exitcode for process in (*working, *watching)] == [0] * (writers + readers + 1)
 
-    doubles = writers * (turns // 10)
+    duplicates = writers * (turns // 10)
     events = store.log("humanoid")
     moves = [event for event in events if isinstance(event, AliasMove)]
-    assert len(events) - len(moves) == doubles
-    gone = {event.number for event in events if not isinstance(event, AliasMove)}
+    assert len(events) - len(moves) == duplicates
+    deleted = {event.number for event in events if not isinstance(event, AliasMove)}
     numbers = [version.number for version in store.versions("humanoid")]
     # Gap-free.
-    assert sorted([*numbers, *gone]) == list(range(1, 1 + writers * turns + doubles + 1))
+    assert sorted([*numbers, *deleted]) == list(range(1, 1 + writers * turns + duplicates + 1))
     # Every move of every writer is there, once, and each begins where the one before ended.
     assert [move.rev for move in moves] == list(range(1, writers * turns + 2))
     assert {move.why for move in moves[1:]} == {
@@ -99,7 +93,7 @@ def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None
     }
     assert [move.previous for move in moves[1:]] == [move.number for move in moves[:-1]]
     assert store.resolve("humanoid@canary").number == moves[-1].number
-    assert_spotless(store)
+    assert_clean(store)
 
 
 def _started(actions: list[Callable[[], None]]) -> Sequence[BaseProcess]:

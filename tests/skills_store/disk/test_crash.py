@@ -1,6 +1,4 @@
-"""Kill -9, at every system call and at any moment: a version is there whole or not at all, and
-nothing needs repair.
-"""
+"""SIGKILL at every system call and at random moments: all or nothing, without a repair."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import pytest
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store import traced
-from tests.skills_store.contents import FILES, assert_spotless, live, publish
+from tests.skills_store.contents import FILES, assert_clean, live, publish
 
 
 def prepared(root: Path) -> Store:
@@ -43,33 +41,31 @@ ACTIONS: dict[str, tuple[Callable[[Store], object], list[list[int]]]] = {
 def check_killed_at_every_call(tmp_path: Path, action: str, among: frozenset[str] | None) -> None:
     act, allowed = ACTIONS[action]
     seen = []
-    # A call more than there were in the rehearsal: it is not reached, so the action comes to its
-    # end.
+    # The last call is never reached, so that the action ends by itself.
     rehearsal = prepared(tmp_path / "rehearsal")
     leave_garbage(rehearsal)
     for step, call in enumerate([*traced.calls(lambda: act(rehearsal), among), ("fsync", 10_000)]):
         store = prepared(tmp_path / str(step))
         leave_garbage(store)
-        died = traced.killed(lambda store=store: act(store), call)
+        was_killed = traced.killed(lambda store=store: act(store), call)
         reopened = Store(store.root)
-        assert reopened.verify() == ()  # no repair, not even of what it was about
+        assert reopened.verify() == ()  # without a repair
         found = live(reopened)
         assert found in allowed
-        # Which of the calls for memory is the n-th, differs from run to run; those that touch the
-        # disk keep their order.
+        # The order of calls for memory differs between runs; that of calls to the disk does not.
         if call[0] in traced.DISK:
             seen.append(found)
-        # No number is lost, and none used twice.
+        # No number is skipped or reused.
         assert tiny.publish_tiny(reopened, seed=2).number == (4 if 3 in found else 3)
-        assert_spotless(reopened)
-    assert not died
-    # Before, and from one call on after: there is a single commit point.
+        assert_clean(reopened)
+    assert not was_killed
+    # The old state until the single commit point, and the new one after it.
     assert seen == sorted(seen, key=allowed.index)
     assert seen[-1] == allowed[-1]
 
 
 def leave_garbage(store: Store) -> None:
-    """What a publish that was killed long ago has left."""
+    """The leftovers of a publish that was killed long ago."""
     (store.root / "staging/1-left").write_bytes(b"half a graph")
     (store.root / "blobs/sha256" / ("0" * 64)).write_bytes(b"nobody's")
 
@@ -95,7 +91,7 @@ def test_first_publish_killed_at_any_call_is_recoverable(tmp_path: Path) -> None
         traced.killed(lambda store=store: publish(store), call)
         assert live(store) in ([], [1])
         publish(Store(store.root))
-        assert_spotless(store)
+        assert_clean(store)
 
 
 def test_killed_at_a_few_random_moments(tmp_path: Path) -> None:
@@ -108,14 +104,12 @@ def test_killed_at_1000_random_moments(tmp_path: Path) -> None:
 
 
 def check_random_kills(tmp_path: Path, times: int) -> None:
-    """Every publish that was reported is there; of the one that was not, all or nothing; over one
-    store's whole life.
-    """
+    """In one store: each reported publish is there, an unreported one is whole or absent."""
     store = Store(tmp_path / "store")
     moments = random.Random(0)
     reported = []
     before = []
-    publish(Store(tmp_path / "rehearsal"))  # all that is imported for it is
+    publish(Store(tmp_path / "rehearsal"))  # imports everything
     began = time.monotonic()
     publish(Store(tmp_path / "rehearsal"))
     a_few = 5 * (time.monotonic() - began)  # publishes, on a machine as busy as this one
@@ -128,35 +122,33 @@ def check_random_kills(tmp_path: Path, times: int) -> None:
             assert store.verify(f"humanoid@{number}") == ()
         before = found
     assert reported
-    assert_spotless(store)
+    assert_clean(store)
 
 
 def listed(store: Store) -> list[int]:
-    """As `live`, but by the index: thousands of versions are looked at a thousand times, and each
-    read in full but once.
-    """
+    """As `live`, but by the index: reading thousands of versions each time would be slow."""
     return [summary.number for summary in store.summaries("humanoid")[0]] if store.names() else []
 
 
 def _publish_until_killed(store: Store, seconds: float) -> list[int]:
-    heard, said = os.pipe()
+    reader, writer = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
-            # No longer than there is a test.
+            # Stop if the test ends.
             for turn in takewhile(lambda _: os.getppid() == parent, count()):
                 manifest = tiny.skills_manifest().model_copy(
                     update={"card": {"turn": time.time_ns()}}
                 )
                 version = store.publish(manifest, FILES[turn % len(FILES)])
-                os.write(said, b"%d " % version.number)
+                os.write(writer, b"%d " % version.number)
         finally:
             os._exit(1)
-    os.close(said)
+    os.close(writer)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status)  # it did not end by itself
-    with open(heard, "rb") as pipe:
+    with open(reader, "rb") as pipe:
         return [int(number) for number in pipe.read().split()]

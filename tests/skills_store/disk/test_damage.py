@@ -1,4 +1,4 @@
-"""Whatever rots on disk is refused by digest and named; everything else is still served."""
+"""Damaged files are refused by digest and named; everything else can still be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_no_message_shows_bytes_as_python_does(store: Store) -> None:
+def test_no_message_shows_a_python_bytes_literal(store: Store) -> None:
     """Each file of the store in turn holds bytes that are no text."""
     for path in sorted(path for path in store.root.rglob("*") if path.is_file()):
         whole = path.read_bytes()
@@ -37,14 +37,14 @@ def test_no_message_shows_bytes_as_python_does(store: Store) -> None:
 
 
 def test_a_flipped_bit_is_refused_and_the_others_served(store: Store) -> None:
-    sick = store.resolve("humanoid@2")
-    path = _blob(store, sick.manifest.files["policy.onnx"].digest)
+    damaged = store.resolve("humanoid@2")
+    path = _blob(store, damaged.manifest.files["policy.onnx"].digest)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     _overwrite(path, bytes(data))
     with pytest.raises(CorruptBlob, match=r"policy\.onnx of humanoid@2 is refused: .*hashes to"):
-        store.read(sick, "policy.onnx")
-    assert store.read(sick, "encoder.onnx") == tiny.encoder(1)
+        store.read(damaged, "policy.onnx")
+    assert store.read(damaged, "encoder.onnx") == tiny.encoder(1)
     assert store.read(store.resolve("humanoid@3"), "policy.onnx") == tiny.policy(2)
     assert [(f.ref, f.code) for f in store.verify()] == [("humanoid@2", "corrupt_blob")]
     assert store.verify("humanoid@3") == ()
@@ -63,9 +63,9 @@ def test_a_truncated_or_lost_blob_is_refused(store: Store, content: bytes | None
 def test_a_damaged_version_is_reported_and_skipped(
     store: Store, part: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sick = store.resolve("humanoid@2")
+    damaged = store.resolve("humanoid@2")
     _overwrite(
-        _blob(store, sick.digest) if part == "manifest" else _record(store, sick), b'{"half":'
+        _blob(store, damaged.digest) if part == "manifest" else _record(store, damaged), b'{"half":'
     )
     with caplog.at_level(logging.WARNING, "skills_store"):
         assert [v.number for v in store.versions("humanoid")] == [1, 3]
@@ -94,20 +94,20 @@ def test_a_swapped_record_is_refused(store: Store) -> None:
         store.resolve("humanoid@2")
 
 
-def test_rewritten_history_shows_in_verify(store: Store) -> None:
+def test_rewritten_record_is_reported_by_verify(store: Store) -> None:
     path = _record(store, store.resolve("humanoid@1"))
     _overwrite(path, path.read_bytes().replace(b'"created":"20', b'"created":"19'))
     assert [(f.ref, f.code) for f in store.verify()] == [("humanoid@1", "corrupt_record")]
 
 
-def test_publishing_the_same_bytes_again_heals_a_blob(store: Store) -> None:
+def test_publishing_the_same_bytes_again_restores_a_blob(store: Store) -> None:
     version = store.resolve("humanoid@1")
     _overwrite(_blob(store, version.manifest.files["policy.onnx"].digest), b"rot")
     tiny.publish_tiny(store, seed=0)
     assert store.read(version, "policy.onnx") == tiny.policy(0)
 
 
-def test_a_damaged_alias_is_passed_over_and_repaired_by_force(store: Store) -> None:
+def test_damaged_alias_is_skipped_and_repaired_by_force(store: Store) -> None:
     store.alias("humanoid", "canary", 3)
     _overwrite(store.root / "skills/humanoid/moves/prod/00000001.json", b"\0\0")
     assert store.aliases("humanoid") == {"canary": 3}
@@ -118,19 +118,19 @@ def test_a_damaged_alias_is_passed_over_and_repaired_by_force(store: Store) -> N
     assert [(m.alias, m.rev, m.previous) for m in store.log("humanoid")][-1] == ("prod", 2, None)
 
 
-def test_stray_files_are_no_versions(store: Store) -> None:
-    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/v" / orphan).write_text("x")
+def test_stray_files_are_not_taken_for_versions(store: Store) -> None:
+    for name in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/v" / name).write_text("x")
     (store.root / "skills/.DS_Store").write_text("x")
     (store.root / "skills/file").write_text("x")
     assert store.names() == ("humanoid",)
     assert len(store.versions("humanoid")) == 3
 
 
-def test_stray_files_are_no_moves(store: Store) -> None:
+def test_stray_files_are_not_taken_for_moves(store: Store) -> None:
     store.alias("humanoid", "canary", 3)
-    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/moves/canary" / orphan).write_text("x")
+    for name in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/moves/canary" / name).write_text("x")
     assert store.resolve("humanoid@canary").number == 3
     (store.root / "skills/humanoid/moves/empty").mkdir()
     with pytest.raises(UnknownAlias, match="canary"):

@@ -1,4 +1,4 @@
-"""A deleted version is gone for good, its number with it; what anyone relies on is not deleted."""
+"""A deletion is final, its number is not reused, and a version in use is not deleted."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_deleted_version_error_has_author_time_and_reason(store: Store) -> None:
         ):
             store.resolve(ref)
     assert [v.number for v in store.versions("humanoid")] == [1, 3]
-    assert store.verify() == ()  # the chain of records holds across it
+    assert store.verify() == ()  # the chain of records stays valid
 
 
-def test_a_number_is_never_used_again(store: Store) -> None:
+def test_number_of_a_deleted_version_is_never_reused(store: Store) -> None:
     store.delete("humanoid@3", "old")
     assert store.latest("humanoid") == 2
     assert tiny.publish_tiny(store, seed=2).number == 4
@@ -61,7 +61,7 @@ def test_a_number_is_never_used_again(store: Store) -> None:
     assert store.verify() == ()
 
 
-def test_a_rewritten_record_shows_even_when_its_version_is_deleted(store: Store) -> None:
+def test_rewritten_record_of_a_deleted_version_is_reported(store: Store) -> None:
     store.delete("humanoid@2", "old")
     record = store.root / "skills/humanoid/v/00000002.json"
     record.chmod(0o644)
@@ -77,15 +77,15 @@ def test_delete_of_version_in_use_is_refused_listing_references(store: Store) ->
     lease = store.lease("humanoid@1", 600, "rollout")
     with pytest.raises(VersionInUse) as refused:
         store.delete("humanoid@1", "old")
-    said = str(refused.value)
-    for holder in (
+    message = str(refused.value)
+    for reference in (
         "alias canary",
         "alias prod",
         f"lease {lease.id[:8]}",
         "rollout",
         "controller reach@1",
     ):
-        assert holder in said
+        assert reference in message
     assert len(refused.value.references) == 4
     assert store.resolve("humanoid@1") == parent
     store.delete("reach@1", "its parent is to go")
@@ -99,11 +99,11 @@ def test_controller_parent_resolves_by_digest_across_numbers(
     store: Store,
 ) -> None:
     controller = tiny.publish_tiny_controller(store, store.resolve("humanoid@1"))
-    twin = tiny.publish_tiny(store)
+    duplicate = tiny.publish_tiny(store)
     store.delete("humanoid@1", "published twice")
-    assert store.parent(controller.manifest) == twin
+    assert store.parent(controller.manifest) == duplicate
     with pytest.raises(VersionInUse, match="controller reach@1"):
-        store.delete(twin.ref, "the last of its kind")
+        store.delete(duplicate.ref, "the last of its kind")
 
 
 def test_no_controller_is_published_for_a_deleted_parent(store: Store) -> None:
@@ -113,7 +113,7 @@ def test_no_controller_is_published_for_a_deleted_parent(store: Store) -> None:
         tiny.publish_tiny_controller(store, parent)
 
 
-def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> None:
+def test_unreadable_alias_blocks_deletion_until_forced(store: Store) -> None:
     store.alias("humanoid", "prod", 2)
     file = store.root / "skills/humanoid/moves/prod/00000001.json"
     file.chmod(0o644)
@@ -127,7 +127,7 @@ def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> Non
 
 
 @pytest.mark.parametrize("ref", ["humanoid", "humanoid@latest", "humanoid@prod"])
-def test_a_deletion_names_its_version_for_good(store: Store, ref: str) -> None:
+def test_delete_needs_a_number_or_digest_and_a_reason(store: Store, ref: str) -> None:
     store.alias("humanoid", "prod", 1)
     with pytest.raises(InvalidReference, match="by number or digest"):
         store.delete(ref, "old")
@@ -146,16 +146,16 @@ def test_deleting_twice_is_refused(store: Store) -> None:
 
 @pytest.mark.parametrize("part", ["record", "manifest"])
 def test_a_damaged_version_can_be_deleted(store: Store, part: str) -> None:
-    sick = store.resolve("humanoid@2")
+    damaged = store.resolve("humanoid@2")
     path = store.root / (
         "skills/humanoid/v/00000002.json"
         if part == "record"
-        else f"blobs/sha256/{sick.digest.removeprefix('sha256:')}"
+        else f"blobs/sha256/{damaged.digest.removeprefix('sha256:')}"
     )
     path.chmod(0o644)
     path.write_bytes(b"rot")
     stone = store.delete("humanoid@2", "rotten")
-    assert stone.digest == (None if part == "record" else sick.digest)
+    assert stone.digest == (None if part == "record" else damaged.digest)
     assert store.survey("humanoid").faults == ()
     assert tiny.publish_tiny(store).number == 4
 
@@ -189,7 +189,7 @@ def test_receipt_of_a_deleted_version_is_ignored(store: Store, tmp_path: Path) -
     assert publish_receipt.find_published(tmp_path, store, 100) is None
 
 
-def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
+def test_lease_blocks_deletion_until_it_expires(tmp_path: Path) -> None:
     now = [datetime(2030, 1, 1, tzinfo=UTC)]
     store = Store(tmp_path / "store", clock=lambda: now[0])
     tiny.publish_tiny(store)
@@ -229,7 +229,7 @@ def test_failed_lease_creates_no_store(tmp_path: Path) -> None:
     assert not store.root.exists()
 
 
-def test_a_damaged_lease_may_hold_anything_until_it_is_released(store: Store) -> None:
+def test_damaged_lease_blocks_deletion_until_released(store: Store) -> None:
     lease = store.lease("humanoid@1", 60)
     file = store.root / f"leases/{lease.id}.json"
     file.chmod(0o644)

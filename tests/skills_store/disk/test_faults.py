@@ -1,6 +1,4 @@
-"""A disk that is full, failing or read-only: one typed line, nothing half-published, and the same
-call again succeeds.
-"""
+"""A full, failing or read-only disk: a typed error, no partial publish, and a retry succeeds."""
 
 from __future__ import annotations
 
@@ -16,33 +14,31 @@ from skills_store.errors import FailedWrite, StoreError
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store import traced
-from tests.skills_store.contents import FILES, assert_spotless, blobs, live, publish
+from tests.skills_store.contents import FILES, assert_clean, blobs, live, publish
 
 NOBODY = 65534
 
 
 def check_failing(tmp_path: Path, found: list[traced.Call], errno: str) -> None:
-    """The `n`-th call of its name fails, and every sort of outcome is honest about what is on the
-    disk.
-    """
+    """Each call fails in turn, and the reported outcome agrees with what is on the disk."""
     ended = []
     for step, call in enumerate(found):
         store = Store(tmp_path / f"{errno}-{step}")
         publish(store)
-        status, said = traced.failed(lambda store=store: publish(store, 1), call, errno)
+        status, error = traced.failed(lambda store=store: publish(store, 1), call, errno)
         reopened = Store(store.root)
         assert reopened.verify() == ()
-        assert status != traced.CRASHED, (call, said)
-        # It may bear it, as in tidying up.
-        if status == traced.DONE or said.startswith("unconfirmed"):
-            assert live(reopened) == [1, 2], (call, said)
+        assert status != traced.CRASHED, (call, error)
+        # Some failures are harmless, as in a clean-up.
+        if status == traced.DONE or error.startswith("unconfirmed"):
+            assert live(reopened) == [1, 2], (call, error)
         else:
-            assert said.startswith("not_written: humanoid is not published: "), (call, said)
-            assert "\n" not in said
-            assert live(reopened) == [1], (call, said)
+            assert error.startswith("not_written: humanoid is not published: "), (call, error)
+            assert "\n" not in error
+            assert live(reopened) == [1], (call, error)
         ended.append(status)
         assert tiny.publish_tiny(reopened, seed=1).number == len(live(reopened))
-        assert_spotless(reopened)
+        assert_clean(reopened)
     assert traced.REFUSED in ended
 
 
@@ -66,8 +62,8 @@ def _calls(tmp_path: Path, among: frozenset[str]) -> list[traced.Call]:
 
 
 @pytest.mark.parametrize("most", [0, 1, 100, 5000])
-def test_a_disk_that_fills_up_in_the_midst_of_a_write(tmp_path: Path, most: int) -> None:
-    """A real short write: the kernel takes `most` bytes of a file, and then no more."""
+def test_disk_that_fills_up_during_a_write_is_a_typed_error(tmp_path: Path, most: int) -> None:
+    """The kernel takes `most` bytes of a file, and refuses the rest."""
     store = Store(tmp_path / "store")
     publish(store)
 
@@ -80,7 +76,7 @@ def test_a_disk_that_fills_up_in_the_midst_of_a_write(tmp_path: Path, most: int)
 
     _in_a_child(filled)
     assert live(store) == [1, 2]
-    assert_spotless(store)
+    assert_clean(store)
 
 
 def test_partial_writes_are_completed(tmp_path: Path) -> None:
@@ -97,10 +93,10 @@ def test_partial_writes_are_completed(tmp_path: Path) -> None:
     _in_a_child(piecemeal)
     assert store.verify() == ()
     assert [event.why for event in store.log("humanoid")] == ["in pieces"]
-    assert_spotless(store)
+    assert_clean(store)
 
 
-# What writes, by its name in the message.
+# Writes, by the start of their error message.
 WRITES: dict[str, Callable[[Store], object]] = {
     "humanoid is not published": lambda store: publish(store, 1),
     "humanoid@prod is not moved": lambda store: store.alias("humanoid", "prod", 2),
@@ -127,9 +123,9 @@ def test_a_read_only_disk_is_read_and_refuses_writes(
         assert store.verify() == ()
         assert store.gc(grace=0, dry_run=True).orphans == ()
         assert main(["--store", str(store.root), "ls"]) == 0
-        for said, write in WRITES.items():
+        for message, write in WRITES.items():
             with pytest.raises(
-                FailedWrite, match=f"{said}: (Read-only file system|Permission denied), in "
+                FailedWrite, match=f"{message}: (Read-only file system|Permission denied), in "
             ):
                 write(store)
         assert main(["--store", str(store.root), "rollback", "humanoid", "canary"]) == 2
@@ -138,7 +134,7 @@ def test_a_read_only_disk_is_read_and_refuses_writes(
     assert capfd.readouterr().err.count("\n") == 1
     assert blobs(store) == before
     assert store.aliases("humanoid") == {"canary": 3}
-    publish(store)  # and written again when it may be
+    publish(store)  # writable again
     assert live(store) == [1, 2, 3, 4]
 
 
@@ -161,7 +157,7 @@ def _frozen(root: Path, action: Callable[[], None]) -> None:
 
 
 def _in_a_child(action: Callable[[], None]) -> None:
-    """What it changes of the process dies with it."""
+    """In a forked child, so that its changes to the process end with it."""
     child = os.fork()
     if child == 0:
         try:
@@ -174,7 +170,7 @@ def _in_a_child(action: Callable[[], None]) -> None:
 
 
 def test_store_error_codes_are_unique() -> None:
-    """The service maps codes: two refusals that share one would look the same."""
+    """The service replies with the codes: two errors that share one would look the same."""
     codes = [kind.code for kind in _kinds(StoreError)]
     assert len(codes) == len(set(codes))
 

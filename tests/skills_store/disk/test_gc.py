@@ -1,4 +1,4 @@
-"""gc frees what nothing needs, when its grace is over, and no byte that may still be read."""
+"""gc frees what no version needs once its grace is over, and nothing that may still be read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import InvalidDuration, UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
-from tests.skills_store.contents import assert_spotless, blobs, needed, staged
+from tests.skills_store.contents import assert_clean, blobs, needed, staged
 
 HOUR = 3600.0
 T = TypeVar("T")
 
 
 class Clock:
-    """Waits until it is released."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         # Later than any file that a test writes.
@@ -50,35 +50,35 @@ def store(tmp_path: Path, clock: Clock) -> Store:
 
 
 def abandoned(store: Store) -> list[Path]:
-    """What a publish that was killed has left: a blob without a version, and half a file."""
+    """The leftovers of a killed publish: a blob without a version, and half a file."""
     left = [store.root / "blobs/sha256" / ("0" * 64), store.root / "staging/1-left"]
     for path in left:
         path.write_bytes(b"x" * 100)
     return left
 
 
-def test_a_store_in_order_loses_nothing(store: Store) -> None:
+def test_gc_of_an_intact_store_frees_nothing(store: Store) -> None:
     before = blobs(store)
     assert store.gc(grace=0).orphans == ()
     assert (blobs(store), store.verify()) == (before, ())
 
 
-def test_leftovers_go_when_they_are_older_than_the_grace(store: Store, clock: Clock) -> None:
+def test_leftovers_older_than_the_grace_are_freed(store: Store, clock: Clock) -> None:
     left = abandoned(store)
     assert store.gc(HOUR).orphans == ()
     clock.now += timedelta(hours=2)
     found = store.gc(HOUR, dry_run=True)
     assert ({orphan.path for orphan in found.orphans}, found.bytes) == (set(left), 200)
-    assert all(path.exists() for path in left)  # it was only said
+    assert all(path.exists() for path in left)  # a dry run
     assert store.gc(HOUR) == found
     assert not any(path.exists() for path in left)
-    assert_spotless(store)
+    assert_clean(store)
 
 
-def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(
+def test_deleted_version_is_readable_for_the_grace_and_then_freed(
     store: Store, clock: Clock
 ) -> None:
-    version = store.resolve("humanoid@2")  # a reader has it in hand
+    version = store.resolve("humanoid@2")  # as a reader keeps it
     clock.now += timedelta(days=30)  # old files, freshly deleted
     store.delete("humanoid@2", "old")
     clock.now += timedelta(minutes=59)
@@ -95,16 +95,16 @@ def test_gc_with_long_grace_works_after_a_short_one(store: Store) -> None:
     store.delete("humanoid@2", "old")
     store.gc(grace=0)
     assert store.gc(HOUR).orphans == ()
-    assert_spotless(store)
+    assert_clean(store)
 
 
-def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store) -> None:
+def test_shared_blob_is_freed_with_its_last_version(store: Store) -> None:
     files = tiny.skills_files(0) | {"style.onnx": tiny.style(9)}
     store.publish(tiny.skills_manifest(), files)  # policy and encoder are those of version 1
     store.delete("humanoid@1", "old")
     store.gc(grace=0)
     assert store.read(store.resolve("humanoid@4"), "policy.onnx") == tiny.policy(0)
-    assert_spotless(store)
+    assert_clean(store)
 
 
 def test_lease_keeps_blobs_of_a_concurrently_deleted_version(store: Store, clock: Clock) -> None:
@@ -119,11 +119,11 @@ def test_lease_keeps_blobs_of_a_concurrently_deleted_version(store: Store, clock
     for _ in range(2):
         store.gc(grace=90)
         assert store.read(version, "policy.onnx") == tiny.policy(1)
-        clock.now += timedelta(seconds=149)  # it ran out, but not longer ago than the grace
+        clock.now += timedelta(seconds=149)  # expired, but within the grace
     clock.now += timedelta(seconds=2)
     store.gc(grace=90)
     assert blobs(store) == needed(store)
-    assert list((store.root / "leases").iterdir()) == []  # run out, and swept
+    assert list((store.root / "leases").iterdir()) == []  # expired, and swept
 
 
 def test_gc_leaves_foreign_files(store: Store, clock: Clock) -> None:
@@ -155,7 +155,7 @@ def test_gc_refuses_to_sweep_if_any_record_is_unreadable(store: Store, part: str
             store.gc(grace=0, dry_run=dry_run)
     assert (blobs(store), len(staged(store))) == (before, 1)
     path.write_bytes(whole)  # restored
-    assert_spotless(store)
+    assert_clean(store)
 
 
 def test_gc_refuses_to_sweep_with_an_unknown_skill_folder(store: Store) -> None:
@@ -173,7 +173,7 @@ def test_gc_resumes_after_a_damaged_version_is_deleted(store: Store, clock: Cloc
     path.write_bytes(b"rot")
     store.delete("humanoid@2", "rotten")
     with pytest.raises(UnsafeSweep, match="humanoid@2"):
-        store.gc(HOUR)  # what it was made of has its grace, too
+        store.gc(HOUR)  # its files have a grace, too
     clock.now += timedelta(hours=2)
     assert len(store.gc(HOUR).orphans) == 4  # three files and their manifest
     assert blobs(store) == needed(store)
@@ -188,10 +188,8 @@ def test_gc_of_a_missing_store_creates_nothing(tmp_path: Path) -> None:
             store.gc(grace)
 
 
-def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its blobs are on the disk and its record is not: the one moment at which they look like
-    garbage.
-    """
+def test_gc_waits_for_a_publish_in_progress(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blobs on the disk whose record is not yet there look like garbage."""
     at_the_record = threading.Event()
     go_on = threading.Event()
     link = os.link
@@ -222,17 +220,17 @@ def test_readers_do_not_block_on_locks(store: Store) -> None:
         lock_file(store.root / "lock/access"),
         lock_file(store.root / "skills/humanoid/lock"),
     ):
-        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(
-            1
-        )
-        assert _soon(store.verify) == ()
-        assert _soon(lambda: store.gc(dry_run=True).orphans) == ()
+        assert _run_within(
+            lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")
+        ) == tiny.policy(1)
+        assert _run_within(store.verify) == ()
+        assert _run_within(lambda: store.gc(dry_run=True).orphans) == ()
 
 
-def test_a_sweeper_is_not_kept_out_by_publishers_that_overlap(store: Store) -> None:
+def test_gc_is_not_starved_by_overlapping_writers(store: Store) -> None:
     stop = threading.Event()
 
-    def lease_and_release() -> None:  # writers all of the time, never none
+    def lease_and_release() -> None:  # there is a writer at any time
         while not stop.is_set():
             store.release(store.lease("humanoid@1", 60).id)
 
@@ -241,17 +239,17 @@ def test_a_sweeper_is_not_kept_out_by_publishers_that_overlap(store: Store) -> N
         writer.start()
     try:
         time.sleep(0.05)
-        _soon(lambda: store.gc(grace=0), 10)
+        _run_within(lambda: store.gc(grace=0), 10)
     finally:
         stop.set()
         for writer in writers:
             writer.join()
 
 
-def _soon(action: Callable[[], T], seconds: float = 5) -> T:
-    answers: list[T] = []
-    thread = threading.Thread(target=lambda: answers.append(action()), daemon=True)
+def _run_within(action: Callable[[], T], seconds: float = 5) -> T:
+    results: list[T] = []
+    thread = threading.Thread(target=lambda: results.append(action()), daemon=True)
     thread.start()
     thread.join(seconds)
-    assert answers, "it waits for a lock"
-    return answers[0]
+    assert results, "it waits for a lock"
+    return results[0]

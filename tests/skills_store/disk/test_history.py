@@ -1,4 +1,4 @@
-"""A log has the order in which things were done, also where the clock was set back between them."""
+"""The log keeps the order of events even where the clock was set back between them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_log_is_by_revision_where_the_clock_was_set_back(
     events = json.loads(capsys.readouterr().out)
     assert [event.get("rev") for event in events] == [1, 2, 3, 4, None]
     times = [datetime.fromisoformat(event["at"]) for event in events]
-    # As they were noted.
+    # As recorded.
     assert times == [NOON + timedelta(minutes=minutes) for minutes in (0, -60, 5, -30, -90)]
     assert main(["--store", str(tmp_path), "log", "humanoid"]) == 0
     shown = capsys.readouterr().out.splitlines()[1:]
@@ -86,15 +86,13 @@ def move(alias: str, rev: int, number: int, minutes: int) -> AliasMove:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[list[AliasMove]], list[Tombstone]]:
-    """Moves of three aliases and deletions, each at any time; a deleted version is one that no
-    alias means any more.
-    """
+    """Moves of three aliases and deletions of versions that no alias points to, at any time."""
     steps = st.tuples(st.integers(1, 5), st.integers(-5, 5))
     moves = []
     for alias in ("canary", "prod", "stable"):
         made = draw(st.lists(steps, max_size=5))
         moves.append([move(alias, rev, *step) for rev, step in enumerate(made, 1)])
-    free = {1, 2, 3, 4, 5} - {of_one[-1].number for of_one in moves if of_one}
+    free = {1, 2, 3, 4, 5} - {alias_moves[-1].number for alias_moves in moves if alias_moves}
     stones = []
     for number in draw(st.sets(st.sampled_from(sorted(free)))) if free else ():
         when = NOON + timedelta(minutes=draw(st.integers(-5, 5)))
@@ -111,8 +109,8 @@ def test_merged_events_keep_revision_order_at_any_clock(
     moves, stones = made
     events = merge_events(moves, stones)
     assert sorted(map(id, events)) == sorted(id(event) for event in (*chain(*moves), *stones))
-    for of_one in moves:
-        assert [event for event in events if event in of_one] == of_one
+    for alias_moves in moves:
+        assert [event for event in events if event in alias_moves] == alias_moves
     for stone in stones:
         after = events[events.index(stone) :]
         assert stone.number not in {event.number for event in after if isinstance(event, AliasMove)}

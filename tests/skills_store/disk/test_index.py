@@ -1,4 +1,4 @@
-"""A listing is quick by an index that is never believed over the files, and never needed."""
+"""The index of a listing: the files override it, and a listing is correct without it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def index(store: Store) -> Path:
     return store.root / "skills/humanoid/index.jsonl"
 
 
-def truth(store: Store) -> tuple[object, ...]:
+def list_from_files(store: Store) -> tuple[object, ...]:
     survey = store.survey("humanoid")
     return tuple(map(summarize, survey.versions)), survey.faults
 
@@ -48,19 +48,17 @@ def test_listing_is_correct_with_a_damaged_or_missing_index(
     index(store).unlink() if content is None else index(store).write_bytes(
         whole[: len(whole) // 2] + content
     )
-    assert store.summaries("humanoid") == truth(store)
-    tiny.publish_tiny(store, seed=4)  # it goes on from there
-    assert store.summaries("humanoid") == truth(store)
+    assert store.summaries("humanoid") == list_from_files(store)
+    tiny.publish_tiny(store, seed=4)  # appends to it
+    assert store.summaries("humanoid") == list_from_files(store)
     store.gc()
-    assert len(index(store).read_bytes().splitlines()) == 4  # whole again
+    assert len(index(store).read_bytes().splitlines()) == 4  # rebuilt
     tiny.publish_tiny(store, seed=5)
-    assert store.summaries("humanoid") == truth(store)
+    assert store.summaries("humanoid") == list_from_files(store)
 
 
-def test_a_listing_reads_no_manifest_that_it_has_summed_up(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = truth(store)
+def test_listing_reads_no_indexed_manifest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = list_from_files(store)
     monkeypatch.setattr(
         "skills_store.disk.blobs.Blobs.read", lambda *_: pytest.fail("a manifest was read")
     )
@@ -69,7 +67,7 @@ def test_a_listing_reads_no_manifest_that_it_has_summed_up(
 
 @pytest.mark.parametrize("part", ["record", "manifest"])
 @pytest.mark.parametrize("content", [b"rot", None])
-def test_damage_shows_through_the_index(store: Store, part: str, content: bytes | None) -> None:
+def test_damage_is_listed_despite_the_index(store: Store, part: str, content: bytes | None) -> None:
     path = (
         manifest_of(store, 2)
         if part == "manifest"
@@ -82,19 +80,19 @@ def test_damage_shows_through_the_index(store: Store, part: str, content: bytes 
     summaries, faults = store.summaries("humanoid")
     assert [s.number for s in summaries] == [1, 3]
     assert [f.ref for f in faults] == ["humanoid@2"]
-    assert (summaries, faults) == truth(store)
+    assert (summaries, faults) == list_from_files(store)
 
 
-def test_a_deleted_version_is_not_listed_though_it_is_indexed(store: Store) -> None:
+def test_deleted_version_in_the_index_is_not_listed(store: Store) -> None:
     store.delete("humanoid@2", "old")
     assert [s.number for s in store.summaries("humanoid")[0]] == [1, 3]
-    assert store.summaries("humanoid") == truth(store)
+    assert store.summaries("humanoid") == list_from_files(store)
 
 
 def test_publish_succeeds_if_the_index_is_unwritable(store: Store) -> None:
     index(store).unlink()
     index(store).mkdir()
     assert tiny.publish_tiny(store, seed=4).number == 4
-    assert store.summaries("humanoid") == truth(store)
+    assert store.summaries("humanoid") == list_from_files(store)
     store.gc()
-    assert store.summaries("humanoid") == truth(store)
+    assert store.summaries("humanoid") == list_from_files(store)

@@ -1,6 +1,4 @@
-"""A store of a later program is read as far as it can be, and never written; what may be misread is
-refused.
-"""
+"""Stores of other layouts: later ones are read-only or refused, earlier ones are refused."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ def test_a_later_layout_is_read_and_not_written(
     assert snapshot(store.root) == before
 
 
-def test_a_store_that_becomes_later_meanwhile_is_written_no_more(store: Store) -> None:
+def test_open_store_whose_layout_becomes_later_is_not_written(store: Store) -> None:
     relabel(store, layout=4)
     with pytest.raises(UnsupportedLayout):
         tiny.publish_tiny(store)
@@ -83,7 +81,7 @@ def test_invalid_layout_marker_is_refused(tmp_path: Path, content: str) -> None:
         Store(tmp_path)
 
 
-def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) -> None:
+def test_later_manifest_schema_is_refused_and_others_resolve(store: Store) -> None:
     latest = store.resolve("humanoid@2")
     plain = latest.manifest.model_dump(mode="json") | {"schema_version": 4, "mood": "swift"}
     data = json.dumps(plain).encode()
@@ -99,10 +97,10 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
         store.resolve("humanoid@2")
     assert store.resolve("humanoid@1").number == 1
     with pytest.raises(StoreError, match="of schema 4"):
-        store.gc(grace=0)  # it may refer to anything
+        store.gc(grace=0)  # its references are unknown
 
 
-def test_the_command_line_says_it_in_one_line(
+def test_command_refuses_to_write_a_later_layout(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     relabel(store, layout=4)
@@ -125,7 +123,7 @@ def test_the_bundled_store_is_of_this_layout() -> None:
     assert (BUNDLED / "layout.json").read_bytes() == layout.OURS
 
 
-def test_a_marker_is_quoted_as_text(tmp_path: Path) -> None:
+def test_invalid_marker_is_quoted_as_text(tmp_path: Path) -> None:
     (tmp_path / "layout.json").write_bytes(b'{"\xff')
     with pytest.raises(UnsupportedLayout) as refused:
         Store(tmp_path)

@@ -1,4 +1,4 @@
-"""Who may write to a store may take its locks, whoever made them."""
+"""The locks of a store that several users of one group write to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be two user
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder of the group."""
+    """A folder that the group may write to."""
     tmp_path.chmod(0o755)
     shared = tmp_path / "store"
     shared.mkdir()

@@ -1,8 +1,7 @@
-"""Any history of publishes, crashes, moves, protections, rollbacks, deletions, leases, sweeps,
-against a model of a few lines.
+"""Random histories of all operations on a store, checked against a small model.
 
-After every sweep the disk holds exactly what the model says: nothing that is needed is lost,
-nothing else is kept past its grace.
+After every sweep the disk has exactly the blobs of the model: all that are needed, and no other
+past its grace.
 """
 
 from __future__ import annotations
@@ -46,40 +45,40 @@ FILES = {seed: tiny.skills_files(seed) for seed in range(4)}
 ALIASES = st.sampled_from(["prod", "canary"])
 SPANS = st.sampled_from([1, 60, 3600])  # s
 GRACES = st.sampled_from([0, 30, 3600])  # s
-START = datetime(2100, 1, 1, tzinfo=UTC)  # later than any file that the machine itself dates
+START = datetime(2100, 1, 1, tzinfo=UTC)  # later than any file's own time
 MEMORY = Path("/dev/shm")
 
 
 @dataclass
 class Model:
-    """What ought to be: plain sets and lists, and no notion of files but their digests."""
+    """The expected state, in which a file is only its digest."""
 
     now: datetime = START
     live: dict[str, Version] = field(default_factory=dict)  # by ref
     deleted: dict[str, tuple[Version, datetime]] = field(default_factory=dict)
     # Highest number ever.
     taken: dict[str, int] = field(default_factory=lambda: {"humanoid": 0, "reach": 0})
-    # Alias: what it means, and meant before.
-    meant: dict[str, list[int]] = field(default_factory=dict)
+    # By alias: its versions, the current one last.
+    targets: dict[str, list[int]] = field(default_factory=dict)
     guarded: dict[str, bool] = field(default_factory=lambda: {"prod": True, "canary": False})
     leases: dict[str, Lease] = field(default_factory=dict)
-    births: dict[str, datetime] = field(default_factory=dict)  # digest: when its blob was written
+    written: dict[str, datetime] = field(default_factory=dict)  # by digest of the blob
 
-    def holders(self, version: Version) -> int:
-        """How many rely on it."""
+    def count_references(self, version: Version) -> int:
+        """How many aliases, leases and controllers use it."""
         aliased = sum(
             stack[-1:] == [version.number]
-            for stack in self.meant.values()
+            for stack in self.targets.values()
             if version.name == "humanoid"
         )
         leased = sum(
             lease.ref == version.ref and lease.until > self.now for lease in self.leases.values()
         )
-        twins = [
+        duplicates = [
             v for v in self.live.values() if v.digest == version.digest and v.ref != version.ref
         ]
         tasks = [v.manifest.task for v in self.live.values() if v.manifest.task]
-        bound = 0 if twins else sum(task.parent.digest == version.digest for task in tasks)
+        bound = 0 if duplicates else sum(task.parent.digest == version.digest for task in tasks)
         return aliased + leased + bound
 
     def needed(self, grace: float) -> set[str]:
@@ -90,16 +89,16 @@ class Model:
     def kept(self, grace: float) -> set[str]:
         young = {
             digest
-            for digest, born in self.births.items()
+            for digest, born in self.written.items()
             if born > self.now - timedelta(seconds=grace)
         }
-        # What a sweep of a shorter grace has freed is not there to be kept; what is live always is,
-        # by the invariant below.
-        return (self.needed(grace) | young) & set(self.births)
+        # Without what a sweep of a shorter grace has freed; by an invariant below, that is nothing
+        # live.
+        return (self.needed(grace) | young) & set(self.written)
 
 
 def survival(seed: int) -> float:
-    # Other weights, another card: there is something to protect an alias from.
+    # Differs by seed, so that some moves are regressions.
     return (3 - seed) / 4
 
 
@@ -131,10 +130,8 @@ class StoreMachine(RuleBasedStateMachine):
         self._published(tiny.publish_tiny_controller(self.store, parent, seed=seed))
 
     @rule(seed=SEEDS)
-    def publish_and_die_before_the_record(self, seed: int) -> None:
-        """What is left of it, test_store_crash shows: whole blobs without a version, and half a
-        file in staging.
-        """
+    def publish_and_crash_before_the_record(self, seed: int) -> None:
+        """Leave what test_crash finds: whole blobs without a version, half a file in staging."""
         blobs = self.store.root / "blobs/sha256"
         staging = self.store.root / "staging"
         for directory in (blobs, staging):
@@ -143,14 +140,14 @@ class StoreMachine(RuleBasedStateMachine):
         data = FILES[seed]["style.onnx"] + b"other weights"
         (blobs / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
         (staging / f"1-{seed}").write_bytes(data[:100])
-        self.model.births[describe(data).digest] = self.model.now
+        self.model.written[describe(data).digest] = self.model.now
         self._date()
 
     @precondition(lambda self: self._libraries())
     @rule(data=st.data(), alias=ALIASES, force=st.booleans())
     def move(self, data: st.DataObject, alias: str, force: bool) -> None:
         version = data.draw(st.sampled_from(self._libraries()))
-        stack = self.model.meant.get(alias, [])
+        stack = self.model.targets.get(alias, [])
         if stack and self.model.guarded[alias] and not force:
             current = self.model.live[f"humanoid@{stack[-1]}"]
             if version.manifest.card["survival"] < current.manifest.card["survival"]:
@@ -158,14 +155,14 @@ class StoreMachine(RuleBasedStateMachine):
                     self.store.alias("humanoid", alias, version.number)
                 return
         self.store.alias("humanoid", alias, version.number, force=force)
-        stack = self.model.meant.setdefault(alias, [])
+        stack = self.model.targets.setdefault(alias, [])
         if stack[-1:] != [version.number]:
             stack.append(version.number)
 
     @precondition(lambda self: self.model.taken["humanoid"])
     @rule(alias=ALIASES)
     def rollback(self, alias: str) -> None:
-        stack = self.model.meant.get(alias, [])
+        stack = self.model.targets.get(alias, [])
         there = [
             at
             for at, n in enumerate(stack)
@@ -178,10 +175,10 @@ class StoreMachine(RuleBasedStateMachine):
             with pytest.raises(NoEarlierVersion if stack else UnknownAlias):
                 self.store.rollback("humanoid", alias)
 
-    @precondition(lambda self: self.model.meant)
+    @precondition(lambda self: self.model.targets)
     @rule(data=st.data(), on=st.booleans())
     def protect(self, data: st.DataObject, on: bool) -> None:
-        alias = data.draw(st.sampled_from(sorted(self.model.meant)))
+        alias = data.draw(st.sampled_from(sorted(self.model.targets)))
         self.store.protect("humanoid", alias, on=on)
         self.model.guarded[alias] = on
 
@@ -189,10 +186,10 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         version = data.draw(st.sampled_from(list(self.model.live.values())))
-        if held := self.model.holders(version):
+        if references := self.model.count_references(version):
             with pytest.raises(VersionInUse) as refused:
                 self.store.delete(version.ref, "old")
-            assert len(refused.value.references) == held
+            assert len(refused.value.references) == references
         else:
             self.store.delete(version.ref, "old")
             self.model.deleted[version.ref] = (self.model.live.pop(version.ref), self.model.now)
@@ -224,8 +221,8 @@ class StoreMachine(RuleBasedStateMachine):
         since = self.model.now - timedelta(seconds=grace)
         self.store.gc(grace)
         assert self._blobs() == kept
-        self.model.births = {
-            digest: born for digest, born in self.model.births.items() if digest in kept
+        self.model.written = {
+            digest: born for digest, born in self.model.written.items() if digest in kept
         }
         self.model.leases = {
             id: lease for id, lease in self.model.leases.items() if lease.until > since
@@ -238,20 +235,20 @@ class StoreMachine(RuleBasedStateMachine):
             } == {file: blob.size for file, blob in version.manifest.files.items()}
 
     @invariant()
-    def names_mean_what_they_ought_to(self) -> None:
+    def names_and_aliases_resolve_as_in_the_model(self) -> None:
         for name, highest in self.model.taken.items():
             live = [v for v in self.model.live.values() if v.name == name]
             assert (name in self.store.names()) == bool(live)
             if live:
                 assert self.store.latest(name) == max(v.number for v in live) <= highest
-        for alias, stack in self.model.meant.items():
+        for alias, stack in self.model.targets.items():
             assert self.store.resolve(f"humanoid@{alias}").number == stack[-1]
         if self.model.taken["humanoid"]:
-            guarded = {alias for alias in self.model.meant if self.model.guarded[alias]}
+            guarded = {alias for alias in self.model.targets if self.model.guarded[alias]}
             assert self.store.list_protected("humanoid") == guarded
 
     @invariant()
-    def what_is_live_is_whole_and_what_is_deleted_is_not_found(self) -> None:
+    def live_versions_are_whole_and_deleted_ones_not_found(self) -> None:
         assert self.model.needed(grace=0) <= self._blobs()
         for ref in list(self.model.deleted)[-3:]:
             with pytest.raises(DeletedVersion):
@@ -259,7 +256,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _published(self, version: Version) -> None:
         self.model.taken[version.name] += 1
-        assert version.number == self.model.taken[version.name]  # the next, and none that ever was
+        assert version.number == self.model.taken[version.name]  # the next unused one
         self.model.live[version.ref] = version
         self._date()
 
@@ -267,13 +264,13 @@ class StoreMachine(RuleBasedStateMachine):
         return [version for version in self.model.live.values() if version.name == "humanoid"]
 
     def _date(self) -> None:
-        """New files are of the model's time, not of the machine's."""
+        """Give new files the time of the model."""
         moment = self.model.now.timestamp()
         for path in [*self._files("blobs/sha256"), *self._files("staging"), *self._files("leases")]:
             if path.stat().st_mtime < START.timestamp():
                 os.utime(path, (moment, moment))
         for digest in self._blobs():
-            self.model.births.setdefault(digest, self.model.now)
+            self.model.written.setdefault(digest, self.model.now)
 
     def _blobs(self) -> set[str]:
         return {f"sha256:{path.name}" for path in self._files("blobs/sha256")}
@@ -293,10 +290,10 @@ def explore(histories: int, steps: int) -> None:
     run(StoreMachine, settings=settings(max_examples=histories, stateful_step_count=steps, **how))
 
 
-def test_some_histories() -> None:
+def test_random_histories() -> None:
     explore(histories=15, steps=30)
 
 
 @pytest.mark.slow
-def test_50_000_steps() -> None:
+def test_50_000_random_steps() -> None:
     explore(histories=1000, steps=50)

@@ -1,4 +1,4 @@
-"""A publish is all or nothing, and what it made never changes."""
+"""A publish is all or nothing, and published files never change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def test_round_trip(store: Store) -> None:
+def test_published_version_reads_back_unchanged(store: Store) -> None:
     published = tiny.publish_tiny(store)
     found = Store(store.root).resolve("humanoid")
     assert found == published
@@ -65,13 +65,13 @@ def test_same_content_has_the_same_digest(store: Store) -> None:
     first = tiny.publish_tiny(store)
     second = tiny.publish_tiny(store)
     assert (first.digest, first.number, second.number) == (second.digest, 1, 2)
-    assert store.resolve(first.pinned) == first  # a digest keeps meaning the first of its numbers
+    assert store.resolve(first.pinned) == first  # a digest resolves to the first of its numbers
 
 
 def test_publish_recomputes_file_digests(store: Store) -> None:
-    lie = {"policy.onnx": Blob(digest="sha256:" + "0" * 64, size=1)}
+    wrong = {"policy.onnx": Blob(digest="sha256:" + "0" * 64, size=1)}
     version = store.publish(
-        tiny.skills_manifest().model_copy(update={"files": lie}), tiny.skills_files()
+        tiny.skills_manifest().model_copy(update={"files": wrong}), tiny.skills_files()
     )
     assert store.verify(version.ref) == ()
 
@@ -110,12 +110,12 @@ def test_a_card_with_nan_is_refused(store: Store) -> None:
         store.publish(manifest, tiny.skills_files())
 
 
-def test_a_controller_needs_its_parent_here(store: Store, tmp_path: Path) -> None:
+def test_controller_needs_its_parent_in_the_store(store: Store, tmp_path: Path) -> None:
     parent = tiny.publish_tiny(Store(tmp_path / "elsewhere"))
     with pytest.raises(UnknownParent, match="humanoid@sha256"):
         tiny.publish_tiny_controller(store, parent)
     tiny.publish_tiny(store, seed=5)
-    # The same bytes under another number: bound by digest, so it will do.
+    # The same bytes under another number suffice: a parent is bound by its digest.
     mine = tiny.publish_tiny(store)
     assert store.parent(tiny.publish_tiny_controller(store, parent).manifest) == mine
 
@@ -127,7 +127,7 @@ def test_concurrent_publishers_take_gap_free_numbers(store: Store) -> None:
         worker.start()
     while any(worker.is_alive() for worker in workers):
         if store.names():
-            assert store.survey("humanoid").faults == ()  # a reader never sees a half version
+            assert store.survey("humanoid").faults == ()  # a reader sees no partial version
     assert [worker.exitcode for worker in workers] == [0] * 4
     versions = store.versions("humanoid")
     assert [v.number for v in versions] == list(range(1, 25))
@@ -142,31 +142,31 @@ def _publish_many(root: Path, seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["empty store", "second version"])
-def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: bool) -> None:
+def test_publish_killed_at_any_step_is_all_or_nothing(tmp_path: Path, first: bool) -> None:
     outcomes = []
-    died = True
+    was_killed = True
     for step in range(1, 400):
         store = Store(tmp_path / str(step))
         if not first:
             tiny.publish_tiny(store)
-        died = _dies(lambda store=store: tiny.publish_tiny(store, seed=1), step)
+        was_killed = _kill_at_step(lambda store=store: tiny.publish_tiny(store, seed=1), step)
         reopened = Store(store.root)
         seen = len(reopened.versions("humanoid")) if reopened.names() else 0
-        # The very first calls make no more than its folder.
+        # The first calls only create its folder.
         if store_folder.is_store(reopened.root):
             assert reopened.verify() == ()
         outcomes.append(seen - (not first))
-        # Nothing to repair, no number lost.
+        # No repair is needed and no number lost.
         assert tiny.publish_tiny(reopened, seed=2).number == seen + 1
-        if not died:
+        if not was_killed:
             break
-    assert died is False
-    # Nothing at first, then the whole version, once and for good: there is a single commit point.
+    assert was_killed is False
+    # Absent until the single commit point, and whole after it.
     assert outcomes == sorted(outcomes)
     assert set(outcomes) == {0, 1}
 
 
-def test_an_alias_killed_at_every_step_is_the_old_or_the_new(store: Store) -> None:
+def test_alias_move_killed_at_any_step_is_all_or_nothing(store: Store) -> None:
     for seed in range(2):
         tiny.publish_tiny(store, seed=seed)
     moves = [1]
@@ -174,37 +174,39 @@ def test_an_alias_killed_at_every_step_is_the_old_or_the_new(store: Store) -> No
     store.alias("humanoid", "prod", 1)
     for step in range(1, 100):
         target = 2 if moves[-1] == 1 else 1
-        died = _dies(lambda target=target: store.alias("humanoid", "prod", target), step)
+        was_killed = _kill_at_step(
+            lambda target=target: store.alias("humanoid", "prod", target), step
+        )
         now = store.resolve("humanoid@prod").number
         moves += [now] if now != moves[-1] else []
-        # The history has what happened, and only that.
+        # The log has each move that took effect, and no other.
         assert [m.number for m in store.log("humanoid")] == moves
-        if not died:
+        if not was_killed:
             break
     assert moves[-1] == target
     assert len(moves) > 2
     assert store.verify() == ()
 
 
-def _dies(action: Callable[[], object], step: int) -> bool:
+def _kill_at_step(action: Callable[[], object], step: int) -> bool:
     """Run `action` in a child that kills itself after its `step`-th call to the system. False: it
-    had fewer.
+    made fewer.
     """
     child = os.fork()
     if child == 0:
         calls = iter(range(1, step + 1))
 
-        def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def killing(real: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **kwargs: Any) -> Any:
-                answer = real(*args, **kwargs)
+                result = real(*args, **kwargs)
                 if next(calls) == step:
                     os.kill(os.getpid(), signal.SIGKILL)
-                return answer
+                return result
 
             return call
 
         for name in STEPS:
-            setattr(os, name, dying(getattr(os, name)))
+            setattr(os, name, killing(getattr(os, name)))
         try:
             action()
         finally:

@@ -1,6 +1,4 @@
-"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is
-itself in the log.
-"""
+"""Rollback: one logged move to the version that an alias had before, without the guard."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def meant(store: Store) -> int:
+def prod_number(store: Store) -> int:
     return store.resolve("humanoid@prod").number
 
 
@@ -50,7 +48,7 @@ def test_rollback_is_allowed_to_a_worse_version(store: Store) -> None:
     with pytest.raises(Regression):
         store.alias("humanoid", "prod", 1)
     assert store.rollback("humanoid", "prod", "falls on stairs").number == 1
-    assert meant(store) == 1
+    assert prod_number(store) == 1
     move = store.log("humanoid")[-1]
     assert (move.number, move.undoes, move.why) == (1, 2, "falls on stairs")  # type: ignore[union-attr]
 
@@ -62,8 +60,8 @@ def test_repeated_rollback_goes_further_back(store: Store) -> None:
     with pytest.raises(NoEarlierVersion, match="humanoid@prod stays where it is"):
         store.rollback("humanoid", "prod")
     store.alias("humanoid", "prod", 4)
-    assert store.rollback("humanoid", "prod").number == 1  # what was rolled back is not returned to
-    assert meant(store) == 1
+    assert store.rollback("humanoid", "prod").number == 1  # not to 3, which was rolled back
+    assert prod_number(store) == 1
 
 
 def test_setting_an_alias_to_its_current_version_is_no_move(store: Store) -> None:
@@ -79,7 +77,7 @@ def test_rollback_history_is_per_alias(store: Store) -> None:
     with pytest.raises(NoEarlierVersion):
         store.rollback("humanoid", "prod")
     assert store.rollback("humanoid", "canary").number == 2
-    assert meant(store) == 1
+    assert prod_number(store) == 1
 
 
 def test_rollback_refuses_damaged_and_skips_deleted_versions(store: Store) -> None:
@@ -97,14 +95,14 @@ def test_rollback_refuses_damaged_and_skips_deleted_versions(store: Store) -> No
     assert store.rollback("humanoid", "prod").number == 1
     move = store.log("humanoid")[-1]
     assert (move.number, move.undoes) == (1, 2)  # type: ignore[union-attr]
-    with pytest.raises(NoEarlierVersion):  # what it took back is not returned to
+    with pytest.raises(NoEarlierVersion):  # a version rolled back from is not returned to
         store.rollback("humanoid", "prod")
     store.alias("humanoid", "prod", 4)
     assert store.rollback("humanoid", "prod").number == 1
 
 
 def test_rollback_is_refused_if_earlier_versions_are_deleted(store: Store) -> None:
-    for number in (2, 1, 2):  # back at 2 by another way than a rollback
+    for number in (2, 1, 2):  # back at 2 without a rollback
         store.alias("humanoid", "canary", number)
     store.delete("humanoid@1", "it limps")
     with pytest.raises(NoEarlierVersion):
@@ -112,7 +110,7 @@ def test_rollback_is_refused_if_earlier_versions_are_deleted(store: Store) -> No
     assert len(store.log("humanoid")) == 4  # three moves and a deletion
 
 
-def test_unknown_names_are_answered_with_those_that_exist(store: Store) -> None:
+def test_unknown_names_error_suggests_existing_ones(store: Store) -> None:
     store.alias("humanoid", "prod", 1)
     with pytest.raises(UnknownAlias, match="did you mean 'prod'"):
         store.rollback("humanoid", "prd")
@@ -131,7 +129,7 @@ def test_rollback_skips_a_damaged_move(store: Store) -> None:
     assert store.rollback("humanoid", "prod").number == 1
 
 
-def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rollback_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--store", str(store.root)]
     for number in (1, 2):
         store.alias("humanoid", "prod", number)
@@ -151,15 +149,13 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
 def test_protected_alias_never_regresses_under_concurrent_moves(store: Store, alias: str) -> None:
-    """The guard compares with what the alias means when it is moved, not with what it meant a
-    moment before.
-    """
+    """The guard compares with the version that the alias has when it is moved."""
     if alias != "prod":
         store.alias("humanoid", alias, 1)
         store.protect("humanoid", alias)
     fork = multiprocessing.get_context("fork")
     workers = [
-        fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)
+        fork.Process(target=_move_randomly, args=(store.root, alias, seed)) for seed in range(4)
     ]
     for worker in workers:
         worker.start()
@@ -171,7 +167,7 @@ def test_protected_alias_never_regresses_under_concurrent_moves(store: Store, al
     assert numbers == sorted(numbers)
 
 
-def _move_about(root: Path, alias: str, seed: int) -> None:
+def _move_randomly(root: Path, alias: str, seed: int) -> None:
     store = Store(root)
     choice = random.Random(seed)
     for _ in range(15):

@@ -1,4 +1,4 @@
-"""A folder of someone else's is no store: nothing is written into it, and nothing of it swept."""
+"""A folder that is not a store is refused: nothing in it is written or swept."""
 
 from __future__ import annotations
 
@@ -62,10 +62,8 @@ def test_folder_with_foreign_files_added_later_is_not_written(tmp_path: Path) ->
 def test_concurrent_first_publishes_share_one_new_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first two publishers at once: the other one is done between the first look here and the
-    second.
-    """
-    ours = Store(tmp_path / "store")
+    """The other publisher finishes between this one's first and second listing of the folder."""
+    store = Store(tmp_path / "store")
     other = Store(tmp_path / "store")
     listed = os.listdir
 
@@ -75,8 +73,8 @@ def test_concurrent_first_publishes_share_one_new_store(
         return listed(folder)
 
     monkeypatch.setattr(os, "listdir", late)
-    assert tiny.publish_tiny(ours, seed=2).number == 2
-    assert ours.verify() == ()
+    assert tiny.publish_tiny(store, seed=2).number == 2
+    assert store.verify() == ()
 
 
 @pytest.mark.parametrize("below", ["", "store"])
@@ -101,7 +99,7 @@ def test_empty_or_half_started_folder_becomes_a_store(tmp_path: Path, begun: str
         root / begun
     ).touch()
     assert Store(root).gc(grace=0).orphans == ()
-    assert not (root / "layout.json").exists()  # a sweep begins no store
+    assert not (root / "layout.json").exists()  # gc creates no store
     assert tiny.publish_tiny(Store(root)).number == 1
     assert Store(root).verify() == ()
 

@@ -1,7 +1,7 @@
 """An S3 server on loopback, a process of its own: `python s3.py PORT`.
 
-moto's, but one request at a time: its own server checks `If-None-Match` and writes in two steps,
-and with requests in between one key in some hundred had two authors. S3 has one.
+moto's, but one request at a time: its own server checks `If-None-Match` and writes in two steps, so
+that two concurrent requests could both create a key, which S3 excludes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A store behaves alike wherever its bytes are: on a disk, in memory, in the bucket of an S3
-server.
+"""A store behaves alike on a disk, in memory and in the bucket of an S3 server.
 
-The server is a process of its own on loopback; without moto or obstore, its tests are skipped by
-name.
+The server is a process of its own on loopback; its tests need moto and obstore.
 """
 
 from __future__ import annotations
@@ -51,28 +49,28 @@ from skills_store.transfer.copy import copy
 from tests import tiny
 from tests.serving.local import Local, skill_rows, state_rows
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Machine = Callable[[], Store]  # another machine each time: the same store, and nothing cached
 
 
-class Memory:
-    """The whole of what an origin must be able to do."""
+class MemoryOrigin:
+    """An origin in memory, with all methods that one needs."""
 
     url = "memory://"
 
     def __init__(self) -> None:
-        self.held: dict[str, bytes] = {}
+        self.objects: dict[str, bytes] = {}
         self.lock = Lock()
 
     def keys(self, prefix: str) -> list[str]:
-        return sorted(key for key in list(self.held) if key.startswith(prefix))
+        return sorted(key for key in list(self.objects) if key.startswith(prefix))
 
     def read(self, key: str) -> bytes:
-        return self.held[key]
+        return self.objects[key]
 
     def create(self, key: str, data: bytes) -> bool:
         with self.lock:
-            return key not in self.held and self.held.setdefault(key, data) == data
+            return key not in self.objects and self.objects.setdefault(key, data) == data
 
 
 @contextlib.contextmanager
@@ -113,7 +111,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
-    """Credentials, and the endpoint that is given; caches of this test's own."""
+    """Sets credentials, the given endpoint and a cache folder of this test."""
 
     def at(endpoint: str) -> None:
         for name, value in {
@@ -134,14 +132,14 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     if request.param == "disk":
         return lambda: Store(tmp_path / "store")
     if request.param == "memory":
-        origin = Memory()
+        origin = MemoryOrigin()
         return lambda: Store(tmp_path / uuid.uuid4().hex, origin)
     server = request.getfixturevalue("server")
     request.getfixturevalue("cloud")(server)
     url = f"s3://{bucket_at(server)}/some/prefix"
 
     def fresh() -> Store:
-        # Monkeypatch puts it back.
+        # monkeypatch restores it
         os.environ["REPERTOIRE_CACHE"] = str(tmp_path / uuid.uuid4().hex)
         return open_store(url)
 
@@ -168,7 +166,7 @@ def test_published_version_is_visible_to_other_machines(machine: Machine) -> Non
 def test_empty_store_reports_no_skills(machine: Machine) -> None:
     assert machine().names() == ()
     with pytest.raises(NotAStore, match="nothing was ever published there"):
-        machine().verify()  # a mistyped name is not reported as well
+        machine().verify()  # a mistyped name is not reported as intact
     with pytest.raises(UnknownSkill, match="there are no skills"):
         machine().resolve("humanoid")
 
@@ -213,15 +211,19 @@ def test_concurrent_alias_moves_are_all_logged(machine: Machine) -> None:
         tiny.publish_tiny(machine(), seed=seed)
     stores = [machine() for _ in range(4)]
 
-    def move_five(who: int) -> None:
+    def move_five(writer: int) -> None:
         for step in range(5):
-            stores[who].alias("humanoid", "canary", 1 + (who + step) % 2, why=f"{who} {step}")
+            stores[writer].alias(
+                "humanoid", "canary", 1 + (writer + step) % 2, why=f"{writer} {step}"
+            )
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(move_five, range(4)))
     log = machine().log("humanoid")
     assert [move.rev for move in log] == list(range(1, 21))
-    assert {move.why for move in log} == {f"{who} {step}" for who in range(4) for step in range(5)}
+    assert {move.why for move in log} == {
+        f"{writer} {step}" for writer in range(4) for step in range(5)
+    }
     assert [move.previous for move in log] == [None, *(move.number for move in log[:-1])]
     assert {store.resolve("humanoid@canary").number for store in (*stores, machine())} == {
         log[-1].number
@@ -268,7 +270,7 @@ def test_protected_alias_never_regresses_under_concurrent_moves(
     assert numbers[-1] == 4
 
 
-def test_copies_go_both_ways(machine: Machine, tmp_path: Path) -> None:
+def test_copies_to_and_from_an_origin_are_equal(machine: Machine, tmp_path: Path) -> None:
     local = Store(tmp_path / "local")
     tiny.publish_tiny_controller(local, tiny.publish_tiny(local))
     assert [each.new for each in copy("reach", local, machine())] == [True, True]
@@ -291,7 +293,7 @@ def test_a_taken_number_is_refused_with_both_digests(machine: Machine, tmp_path:
     assert machine().versions("humanoid") == (theirs,)
 
 
-def test_signatures_are_seen_from_everywhere(machine: Machine) -> None:
+def test_signatures_are_visible_to_other_machines(machine: Machine) -> None:
     version = tiny.publish_tiny(machine())
     for _ in range(2):
         machine().signatures("humanoid").add(version.digest, b"envelope")
@@ -299,11 +301,11 @@ def test_signatures_are_seen_from_everywhere(machine: Machine) -> None:
     assert machine().resolve("humanoid") == version
 
 
-# What only a mirror has: an origin that fails, lies, or is away.
+# Stores with an origin that fails, is damaged or cannot be reached.
 
 
 class Failing:
-    """An origin whose `stop`-th call does not come back."""
+    """An origin whose `stop`-th call takes effect but raises."""
 
     def __init__(self, origin: Origin, stop: int) -> None:
         self.url = origin.url
@@ -311,32 +313,31 @@ class Failing:
         self.left = stop
 
     def keys(self, prefix: str) -> list[str]:
-        return self._asked(self.origin.keys, prefix)
+        return self._call(self.origin.keys, prefix)
 
     def read(self, key: str) -> bytes:
-        return self._asked(self.origin.read, key)
+        return self._call(self.origin.read, key)
 
     def create(self, key: str, data: bytes) -> bool:
-        return self._asked(self.origin.create, key, data)
+        return self._call(self.origin.create, key, data)
 
-    def _asked(self, call: Callable[..., Answer], *args: object) -> Answer:
-        # It is done there, and we never hear of it: the worst moment to lose a line.
-        answer = call(*args)
+    def _call(self, call: Callable[..., Result], *args: object) -> Result:
+        result = call(*args)
         self.left -= 1
         if self.left == 0:
-            raise UnreachableOrigin(self.url, "the line is dead")
-        return answer
+            raise UnreachableOrigin(self.url, "the connection is lost")
+        return result
 
 
 @pytest.fixture
-def origin() -> Memory:
-    return Memory()
+def origin() -> MemoryOrigin:
+    return MemoryOrigin()
 
 
 def test_connection_lost_during_publish_keeps_old_or_new_state(tmp_path: Path) -> None:
     seen = []
     for stop in range(1, 100):
-        origin = Memory()
+        origin = MemoryOrigin()
         tiny.publish_tiny(Store(tmp_path / f"{stop}a", origin))
         cut = Store(tmp_path / f"{stop}b", Failing(origin, stop))
         try:
@@ -347,7 +348,7 @@ def test_connection_lost_during_publish_keeps_old_or_new_state(tmp_path: Path) -
         other = Store(tmp_path / f"{stop}c", origin)
         assert other.verify() == ()
         seen.append(len(other.versions("humanoid")) - 1)
-        again = Store(tmp_path / f"{stop}b", origin)  # the same cache, the line repaired
+        again = Store(tmp_path / f"{stop}b", origin)  # the same cache, connected again
         assert tiny.publish_tiny(again, seed=1).number == seen[-1] + 2
         assert again.verify() == ()
         if finished:
@@ -357,48 +358,48 @@ def test_connection_lost_during_publish_keeps_old_or_new_state(tmp_path: Path) -
     assert set(seen) == {0, 1}  # one commit point
 
 
-def test_bucket_refuses_delete_lease_and_gc(tmp_path: Path, origin: Memory) -> None:
+def test_bucket_refuses_delete_lease_and_gc(tmp_path: Path, origin: MemoryOrigin) -> None:
     store = Store(tmp_path / "1", origin)
     tiny.publish_tiny(store)
-    before = dict(origin.held)
-    for refused, said in {
+    before = dict(origin.objects)
+    for refused, message in {
         lambda: store.delete("humanoid@1", "old"): "humanoid@1 is not deleted",
         lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
         store.gc: "nothing is swept",
     }.items():
-        with pytest.raises(AppendOnlyStore, match=f"{said}: memory:// only grows"):
+        with pytest.raises(AppendOnlyStore, match=f"{message}: memory:// only grows"):
             refused()
-    assert origin.held == before
+    assert origin.objects == before
 
 
 def test_repeated_create_request_is_idempotent(tmp_path: Path) -> None:
-    """The answer to the first try was lost, so the second finds the key taken, by itself."""
+    """As where the first reply is lost: the retry finds the key taken by the first try."""
 
-    class Stutter(Memory):
+    class Repeating(MemoryOrigin):
         def create(self, key: str, data: bytes) -> bool:
             super().create(key, data)
             return super().create(key, data)
 
-    store = Store(tmp_path / "1", Stutter())
+    store = Store(tmp_path / "1", Repeating())
     for seed in range(2):
         assert tiny.publish_tiny(store, seed=seed).number == seed + 1
         store.alias("humanoid", "prod", seed + 1)
     assert [move.rev for move in store.log("humanoid")] == [1, 2]
 
 
-def test_nothing_in_an_origin_is_ever_written_twice(tmp_path: Path, origin: Memory) -> None:
+def test_nothing_in_an_origin_is_ever_written_twice(tmp_path: Path, origin: MemoryOrigin) -> None:
     first = Store(tmp_path / "1", origin)
     second = Store(tmp_path / "2", origin)
     tiny.publish_tiny(first)
-    before = dict(origin.held)
+    before = dict(origin.objects)
     tiny.publish_tiny(second, seed=1)
     first.alias("humanoid", "prod", 2)
     second.alias("humanoid", "prod", 1)
-    assert {key: origin.held[key] for key in before} == before
+    assert {key: origin.objects[key] for key in before} == before
     assert not origin.create("skills/humanoid/v/00000001.json", b"mine")
 
 
-def test_the_cache_serves_while_the_origin_is_away(
+def test_cache_is_served_while_the_origin_is_unreachable(
     cloud: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("obstore", reason="repertoire[remote] is not installed")
@@ -430,10 +431,10 @@ def test_the_cache_serves_while_the_origin_is_away(
         service = Local(Settings(store=store.location, skill="humanoid@prod"))
         try:
             assert service.get("/readyz").json()["skill"]["version"] == 1
-            ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
-            assert len(service.post("/act", json=ask).json()["targets"]) == len(tiny.JOINTS)
-            away = service.post("/act", json=ask | {"skill": "dancer"})
-            assert (away.status_code, away.json()["message"]) == (
+            body = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+            assert len(service.post("/act", json=body).json()["targets"]) == len(tiny.JOINTS)
+            unreachable = service.post("/act", json=body | {"skill": "dancer"})
+            assert (unreachable.status_code, unreachable.json()["message"]) == (
                 503,
                 "the store cannot be reached",
             )
@@ -441,7 +442,7 @@ def test_the_cache_serves_while_the_origin_is_away(
             service.close()
 
 
-def test_a_damaged_cache_heals_itself(tmp_path: Path, origin: Memory) -> None:
+def test_damaged_cache_is_fetched_again(tmp_path: Path, origin: MemoryOrigin) -> None:
     store = Store(tmp_path, origin)
     version = tiny.publish_tiny(store)
     path = (
@@ -458,17 +459,19 @@ def test_a_damaged_cache_heals_itself(tmp_path: Path, origin: Memory) -> None:
 @pytest.mark.parametrize(
     "content", [b"rot", tiny.policy(5), None], ids=["rot", "another graph", "gone"]
 )
-def test_a_damaged_origin_is_refused(tmp_path: Path, origin: Memory, content: bytes | None) -> None:
+def test_a_damaged_origin_is_refused(
+    tmp_path: Path, origin: MemoryOrigin, content: bytes | None
+) -> None:
     version = tiny.publish_tiny(Store(tmp_path / "1", origin))
     key = f"blobs/sha256/{version.manifest.files['policy.onnx'].digest.removeprefix('sha256:')}"
-    origin.held.pop(key) if content is None else origin.held.update({key: content})
+    origin.objects.pop(key) if content is None else origin.objects.update({key: content})
     store = Store(tmp_path / "2", origin)
     with pytest.raises(CorruptBlob, match=r"policy\.onnx of humanoid@1.*memory://"):
         SkillLibrary.open(store, "humanoid")
     assert [fault.ref for fault in store.verify()] == ["humanoid@1"]
 
 
-def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memory) -> None:
+def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: MemoryOrigin) -> None:
     store = Store(tmp_path / "warm", origin)
     for seed in range(3):
         tiny.publish_tiny(store, seed=seed)
@@ -477,46 +480,46 @@ def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memor
     version = store.resolve("humanoid@2")
     assert store.verify() == store.verify("humanoid@2") == ()
     key = f"blobs/sha256/{version.manifest.files['policy.onnx'].digest.removeprefix('sha256:')}"
-    whole = dict(origin.held)
-    origin.held[key] = b"rot"
+    whole = dict(origin.objects)
+    origin.objects[key] = b"rot"
     assert (
         [fault.ref for fault in store.verify()]
         == [fault.ref for fault in store.verify("humanoid@2")]
         == ["humanoid@2"]
     )
-    # The last of its kind, too.
+    # Also the last record or move.
     for lost in (
         "v/00000001.json",
         "v/00000003.json",
         "moves/prod/00000002.json",
     ):
-        origin.held = {**whole}
-        del origin.held[f"skills/humanoid/{lost}"]
+        origin.objects = {**whole}
+        del origin.objects[f"skills/humanoid/{lost}"]
         assert f"skills/humanoid/{lost}" in {fault.ref for fault in store.verify()}
-    origin.held = whole
+    origin.objects = whole
     assert store.verify() == ()
     assert store.read(version, "policy.onnx") == tiny.policy(1)
 
 
 @pytest.mark.parametrize("stop", range(1, 9))
-def test_verify_of_an_origin_that_is_away_is_refused(
-    tmp_path: Path, origin: Memory, stop: int
+def test_verify_of_an_unreachable_origin_is_refused(
+    tmp_path: Path, origin: MemoryOrigin, stop: int
 ) -> None:
     tiny.publish_tiny(Store(tmp_path / "warm", origin))
     for ref in (None, "humanoid@1"):
         with pytest.raises(UnreachableOrigin):
-            Store(tmp_path / "warm", Silent(origin, stop)).verify(ref)
+            Store(tmp_path / "warm", Unreachable(origin, stop)).verify(ref)
 
 
-class Silent(Failing):
-    """An origin that says nothing from its `stop`-th call on."""
+class Unreachable(Failing):
+    """An origin whose calls raise from the `stop`-th on."""
 
-    def _asked(self, call: Callable[..., Answer], *args: object) -> Answer:
+    def _call(self, call: Callable[..., Result], *args: object) -> Result:
         self.left = max(1, self.left)
-        return super()._asked(call, *args)
+        return super()._call(call, *args)
 
 
-def test_invalid_listed_keys_are_ignored(tmp_path: Path, origin: Memory) -> None:
+def test_invalid_listed_keys_are_ignored(tmp_path: Path, origin: MemoryOrigin) -> None:
     tiny.publish_tiny(Store(tmp_path / "1", origin))
     for key in (
         "skills/humanoid/v/00000002.json.swp",
@@ -536,7 +539,7 @@ def test_invalid_listed_keys_are_ignored(tmp_path: Path, origin: Memory) -> None
     }
 
 
-def test_an_origin_of_a_later_layout_is_refused(tmp_path: Path, origin: Memory) -> None:
+def test_an_origin_of_a_later_layout_is_refused(tmp_path: Path, origin: MemoryOrigin) -> None:
     origin.create("layout.json", b'{"layout":9,"reader":9}')
     for call in (lambda store: store.resolve("humanoid"), tiny.publish_tiny):
         with pytest.raises(UnsupportedLayout, match="memory://"):
@@ -544,7 +547,7 @@ def test_an_origin_of_a_later_layout_is_refused(tmp_path: Path, origin: Memory) 
     assert origin.keys("") == ["layout.json"]
 
 
-def test_a_store_by_its_url_is_a_store_to_every_command(
+def test_commands_accept_the_url_of_a_store(
     server: str, cloud: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud(server)
@@ -563,7 +566,7 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "expected"),
     [
         ("s3://no-such-bucket-here", "s3://no-such-bucket-here cannot be reached"),
         ("ftp://host/store", "write a folder, or one of s3://, gs://, az://"),
@@ -574,12 +577,12 @@ def test_unreachable_origin_is_a_one_line_error(
     cloud: Callable[[str], None],
     capsys: pytest.CaptureFixture[str],
     where: str,
-    said: str,
+    expected: str,
 ) -> None:
     cloud(server)
     assert main(["--store", where, "show", "humanoid"]) == 2
     out, err = capsys.readouterr()
-    assert said in err
+    assert expected in err
     assert (out, err.count("\n")) == ("", 1)
 
 
@@ -612,9 +615,9 @@ def test_expired_credentials_are_one_line_and_nothing_is_lost(
 
 
 class Expired(BaseHTTPRequestHandler):
-    """A service whose every answer is that the credentials are too old."""
+    """A server that refuses every request because the credentials have expired."""
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         message = b"<Message>The provided token has expired.</Message>"
         body = b"<Error><Code>ExpiredToken</Code>" + message + b"</Error>"
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -623,13 +626,13 @@ class Expired(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_PUT = do_HEAD = do_POST = answer
+    do_GET = do_PUT = do_HEAD = do_POST = respond
 
     def log_message(self, format: str, *args: object) -> None:
-        """To no one."""
+        """Log nothing."""
 
 
-def test_without_obstore_a_url_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_without_obstore_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
     monkeypatch.delitem(sys.modules, "skills_store.remote.bucket", raising=False)
     with pytest.raises(StoreError, match=r"repertoire\[remote\]"):

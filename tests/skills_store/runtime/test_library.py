@@ -1,4 +1,4 @@
-"""The runtime answers in numpy from verified bytes, holds no state, and loads none of the lab."""
+"""The runtime: numpy in and out, verified graphs, no state, and no import of training code."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_shapes_and_types(library: SkillLibrary, rng: np.random.Generator) -> None:
+def test_outputs_have_the_declared_shapes_and_types(
+    library: SkillLibrary, rng: np.random.Generator
+) -> None:
     for rows in (1, 3):
-        window = rng.standard_normal((rows, tiny.WINDOW, tiny.STATE))  # float64 is welcome
+        window = rng.standard_normal((rows, tiny.WINDOW, tiny.STATE))  # float64 is accepted
         z = library.encode(window)
         targets = library.act(window[:, -1], z)
         assert (z.shape, targets.shape) == ((rows, tiny.LATENT), (rows, len(tiny.JOINTS)))
@@ -106,12 +108,14 @@ def test_pooled_is_unit_even_when_rows_cancel_out() -> None:
     ],
     ids=["width", "rank", "rows", "text", "ragged"],
 )
-def test_wrong_inputs_are_named(library: SkillLibrary, state: object, z: np.ndarray) -> None:
+def test_wrong_input_error_names_the_graph_and_the_version(
+    library: SkillLibrary, state: object, z: np.ndarray
+) -> None:
     with pytest.raises(InvalidInput, match="policy of humanoid@1 needs"):
         library.act(state, z)  # type: ignore[arg-type]
 
 
-def test_controller_decides_for_the_library_it_was_trained_on(
+def test_controller_opens_the_library_it_was_trained_on(
     store: Store, rng: np.random.Generator
 ) -> None:
     controller = Controller.open(store, "reach")
@@ -174,10 +178,10 @@ def test_a_corrupt_graph_is_never_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 5])
-def test_bound_inputs_and_outputs_change_no_bit(
+def test_io_binding_changes_no_bit_of_the_output(
     library: SkillLibrary, rng: np.random.Generator, rows: int
 ) -> None:
-    """How a GPU is asked, on the CPU: a GPU is not at hand in every test."""
+    """The input and output binding of a GPU session, run on the CPU."""
     widths = {"state": tiny.STATE, "z": tiny.LATENT}
     feed = {name: rng.standard_normal((rows, width), np.float32) for name, width in widths.items()}
     bound = replace(library.policy, device="cuda")
@@ -190,15 +194,15 @@ def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.M
         SkillLibrary.open(store, "humanoid", device="cuda")
 
 
-def test_the_runtime_loads_none_of_the_lab() -> None:
+def test_runtime_imports_no_training_code() -> None:
     code = (
         "import sys, skills_store.store, skills_store.__main__;"
         "skills_store.__main__.make_parser();"
         "assert not {'onnxruntime', 'numpy'} & set(sys.modules);"
         "import skills_store.runtime.library;"
-        "lab = {'torch', 'onnx', 'mujoco', 'pretrain', 'hlc', 'serving', 'google.protobuf'};"
-        "lab &= set(sys.modules);"
-        "assert not lab, lab"
+        "heavy = {'torch', 'onnx', 'mujoco', 'pretrain', 'hlc', 'serving', 'google.protobuf'};"
+        "heavy &= set(sys.modules);"
+        "assert not heavy, heavy"
     )
     subprocess.run(
         [sys.executable, "-c", code], check=True, timeout=60, cwd=Path(__file__).parents[3]

@@ -1,6 +1,4 @@
-"""Two halves of a key: both there, whole, or neither, so that a failure can be repeated; and none
-is overwritten.
-"""
+"""Writing a key pair: both files or neither, private permissions, no overwriting."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ PUBLIC = b"p" * 100
 
 
 @pytest.mark.parametrize("room", [0, 10, 80])
-def test_a_full_disk_leaves_neither_and_the_retry_both(tmp_path: Path, room: int) -> None:
+def test_full_disk_leaves_no_key_file_and_a_retry_succeeds(tmp_path: Path, room: int) -> None:
     with (
         files_of_at_most(room),
         pytest.raises(FailedWrite, match=f"no key is made: {tmp_path / 'key'}: File too large"),
@@ -34,7 +32,7 @@ def test_a_full_disk_leaves_neither_and_the_retry_both(tmp_path: Path, room: int
     assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "key.pub"]
 
 
-def test_the_private_half_is_never_open_to_others(tmp_path: Path) -> None:
+def test_private_key_is_0600_under_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         create_pair(tmp_path / "key", PRIVATE, PUBLIC)
@@ -44,7 +42,7 @@ def test_the_private_half_is_never_open_to_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["/", "."])
-def test_a_folder_is_no_file(folder: str) -> None:
+def test_folder_as_a_key_file_is_refused(folder: str) -> None:
     with pytest.raises(FailedWrite, match="is a folder; name a file in it"):
         create_pair(Path(folder), PRIVATE, PUBLIC)
 

@@ -1,6 +1,4 @@
-"""A signature is by a key, over a digest, and nothing else counts as one; under `require`, nothing
-opens without it.
-"""
+"""Signatures over version digests, and trust policies that require them."""
 
 from __future__ import annotations
 
@@ -90,13 +88,13 @@ def test_signing_changes_no_version(store: Store, keys: Path) -> None:
     signed(store, "humanoid", keys / "old")
     after = {path: path.read_bytes() for path in store.root.rglob("*") if path.is_file()}
     assert {path: after[path] for path in before} == before
-    assert len(after) == len(before) + 1  # one envelope, however often it is made
+    assert len(after) == len(before) + 1  # one envelope for both signings
     assert store.resolve("humanoid") == version
     assert store.verify() == ()
 
 
 def test_the_envelope_is_dsse_around_in_toto(store: Store, keys: Path) -> None:
-    """Checked as the specifications say, by hand: anyone's verifier must be able to."""
+    """Checked by hand against the specifications, as other verifiers do."""
     version = signed(store, "humanoid", keys / "old")
     (envelope,) = store.signatures("humanoid").read_envelopes(version.digest)
     parts = json.loads(envelope)
@@ -169,9 +167,9 @@ def test_a_signature_is_for_its_digest_and_purpose_only(
     trusted = signing.read_public_keys([keys / "trusted"])
     assert signing.find_signers([signing.sign("humanoid", one, key)], other, trusted) == ()
     monkeypatch.setattr(signing, "PREDICATE", "https://example.com/failed-every-test/v1")
-    said = signing.sign("humanoid", one, key)  # well signed, but it says something else
+    envelope = signing.sign("humanoid", one, key)  # a valid signature of another statement
     monkeypatch.undo()
-    assert signing.find_signers([said], one, trusted) == ()
+    assert signing.find_signers([envelope], one, trusted) == ()
 
 
 def test_key_rotation_keeps_versions_trusted(store: Store, keys: Path) -> None:
@@ -216,7 +214,7 @@ def test_the_environment_sets_the_policy(
 
 
 @pytest.mark.parametrize("way", ["push", "onnx", "oci"])
-def test_signatures_travel_with_their_version(
+def test_copy_and_export_keep_signatures(
     store: Store, keys: Path, tmp_path: Path, way: str
 ) -> None:
     version = signed(store, "humanoid", keys / "old")
@@ -233,9 +231,7 @@ def test_signatures_travel_with_their_version(
     SkillLibrary.open(other, "humanoid", trust=TrustPolicy("require", (keys / "trusted",)))
 
 
-def test_a_later_signature_follows_at_the_next_copy(
-    store: Store, keys: Path, tmp_path: Path
-) -> None:
+def test_next_copy_brings_later_signatures(store: Store, keys: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     copy("humanoid", store, other)
     version = signed(store, "humanoid", keys / "old")
@@ -271,7 +267,7 @@ def test_invalid_trusted_key_is_reported_by_name(
         SkillLibrary.open(store, "humanoid", trust=TrustPolicy("require", trusted))
 
 
-def test_a_store_of_a_later_layout_takes_no_signature(
+def test_store_of_a_later_layout_refuses_signatures(
     store: Store, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     later = Store(tmp_path / "later")
@@ -305,7 +301,7 @@ def test_signing_waits_for_the_sweep_lock(store: Store, keys: Path) -> None:
     assert len(store.signatures("humanoid").read_envelopes(store.resolve("humanoid").digest)) == 1
 
 
-def test_a_full_disk_is_named_and_a_key_can_be_made_again(
+def test_full_disk_error_is_named_and_keygen_can_be_repeated(
     store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with files_of_at_most(50):
@@ -313,13 +309,13 @@ def test_a_full_disk_is_named_and_a_key_can_be_made_again(
         assert (
             main(["--store", str(store.root), "sign", "humanoid", "--key", str(keys / "old")]) == 2
         )
-    made, put = capsys.readouterr().err.splitlines()
-    assert f"no key is made: {keys / 'third'}: File too large" in made
-    assert put == f"skills: humanoid@1 is not signed: File too large, in {store.root}"
+    key_error, sign_error = capsys.readouterr().err.splitlines()
+    assert f"no key is made: {keys / 'third'}: File too large" in key_error
+    assert sign_error == f"skills: humanoid@1 is not signed: File too large, in {store.root}"
     assert main(["keygen", str(keys / "third")]) == 0
 
 
-def test_sign_and_verify_are_commands(
+def test_sign_and_verify_commands(
     store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ["--store", str(store.root)]
@@ -335,7 +331,7 @@ def test_sign_and_verify_are_commands(
         signing.read_public_keys([keys / "old.pub"])
     )
     two = ["--keys", str(keys / "new.pub"), "--keys", str(keys / "old.pub")]
-    # A key takes no reference for another.
+    # --keys does not take the reference.
     assert main([*at, "verify-signature", *two, "humanoid"]) == 0
 
 

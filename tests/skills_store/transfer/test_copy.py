@@ -49,11 +49,11 @@ def test_a_copy_is_the_same_version(source: Store, target: Store) -> None:
     assert copied.version == here == there  # name, number, digest and date
     assert target.manifest_bytes(here) == source.manifest_bytes(there)
     assert {file: target.read(here, file) for file in here.manifest.files} == tiny.skills_files(1)
-    assert target.aliases("humanoid") == {}  # where prod points is for each store's people to say
+    assert target.aliases("humanoid") == {}  # aliases are not copied
     assert target.verify() == ()
 
 
-def test_versions_may_come_alone_and_in_any_order(source: Store, target: Store) -> None:
+def test_versions_are_copied_one_by_one_in_any_order(source: Store, target: Store) -> None:
     for ref in ("humanoid@3", "humanoid@1", "humanoid@2"):
         copy(ref, source, target)
         assert target.verify() == ()
@@ -69,7 +69,7 @@ def test_repeated_copy_changes_nothing(source: Store, target: Store) -> None:
     before = _files(target.root)
     (again,) = copy("humanoid@2", source, target)
     assert (again.new, again.version.ref) == (False, "humanoid@2")
-    assert not copy("humanoid@2", source, source)[0].new  # not even to itself
+    assert not copy("humanoid@2", source, source)[0].new  # nor does a copy to itself
     assert _files(target.root) == before
 
 
@@ -100,7 +100,7 @@ def test_copy_does_not_restore_a_version_deleted_in_the_target(
     assert _files(target.root) == before
 
 
-def test_a_controller_brings_its_parent(source: Store, target: Store) -> None:
+def test_copy_of_a_controller_brings_its_parent(source: Store, target: Store) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     copied = copy("reach", source, target)
     assert [(each.version.ref, each.new) for each in copied] == [
@@ -122,7 +122,7 @@ def test_copy_reuses_an_identical_parent_of_another_number(source: Store, target
     assert len(target.versions("humanoid")) == 1
 
 
-def test_a_controller_whose_number_is_taken_brings_no_parent(
+def test_refused_copy_of_a_controller_brings_no_parent(
     source: Store, target: Store, tmp_path: Path
 ) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
@@ -149,7 +149,7 @@ def test_copy_of_a_damaged_version_is_refused(source: Store, target: Store) -> N
 
 
 def test_copy_runs_the_gate_on_versions_of_an_ungated_store(tmp_path: Path, target: Store) -> None:
-    """Digests that agree with each other say nothing of what is in the files."""
+    """Matching digests do not make the files admissible."""
     ungated = Store(tmp_path / "ungated")
     tiny.publish_tiny(ungated)
     manifest = json.loads(ungated.manifest_bytes(ungated.resolve("humanoid")))
@@ -185,7 +185,7 @@ def test_interrupted_copy_is_all_or_nothing(source: Store, tmp_path: Path) -> No
             copy("reach", source, target, stopping)
             break
         except KeyboardInterrupt:
-            assert set(target.names()) <= {"humanoid"}  # the parent, whole, or not even that
+            assert set(target.names()) <= {"humanoid"}  # at most the parent, and whole
             if store_folder.is_store(target.root):
                 assert target.verify() == ()
         assert copy("reach", source, target)[-1].new
@@ -214,7 +214,7 @@ def test_progress_counts_every_byte_twice(source: Store, target: Store) -> None:
     assert seen[-1] == ("wrote style.onnx", 2 * size, 2 * size)
 
 
-def test_progress_is_for_terminals() -> None:
+def test_progress_is_shown_on_terminals_only() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -230,11 +230,12 @@ def test_progress_is_for_terminals() -> None:
         assert stream.getvalue().split("\r")[-1].strip() == ""
 
 
-def test_push_and_pull_are_commands(
+def test_push_and_pull_commands(
     source: Store, target: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--store", str(source.root), "push", "humanoid@2", "--to", str(target.root)]) == 0
-    assert "humanoid@2  sha256:" in (out := capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert "humanoid@2  sha256:" in out
     assert f"copied to {target.root}" in out
     assert (
         main(["--store", str(target.root), "pull", "humanoid@2", "--from", str(source.root)]) == 0

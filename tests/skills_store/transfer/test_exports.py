@@ -1,6 +1,4 @@
-"""What leaves the store as a folder is whole, is what other tools expect, and comes back as the
-same version.
-"""
+"""Exports as folders of ONNX, OCI and Triton, and imports that give the same version."""
 
 from __future__ import annotations
 
@@ -46,12 +44,12 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("form", ["onnx", "oci"])
-def test_there_and_back_is_the_same_version(store: Store, tmp_path: Path, form: str) -> None:
+def test_export_and_import_give_the_same_version(store: Store, tmp_path: Path, form: str) -> None:
     exported = export(store, "humanoid", form, tmp_path / "out")
     other = Store(tmp_path / "other")
     version, new = import_folder(other, tmp_path / "out")
     assert new
-    # The number is the store's, the digest ours.
+    # The store gives the number; the digest is unchanged.
     assert (version.ref, version.digest) == (
         "humanoid@1",
         exported.digest,
@@ -66,7 +64,7 @@ def test_there_and_back_is_the_same_version(store: Store, tmp_path: Path, form: 
 
 
 @pytest.mark.parametrize("form", list(EXPORTS))
-def test_only_into_an_empty_folder(store: Store, tmp_path: Path, form: str) -> None:
+def test_export_needs_an_empty_folder(store: Store, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.txt").write_text("mine")
@@ -121,7 +119,7 @@ def test_export_reports_progress(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", list(EXPORTS))
-def test_damage_is_not_exported(store: Store, tmp_path: Path, form: str) -> None:
+def test_export_of_a_damaged_version_is_refused(store: Store, tmp_path: Path, form: str) -> None:
     digest = store.resolve("humanoid").manifest.files["encoder.onnx"].digest
     path = store.root / "blobs/sha256" / digest.removeprefix("sha256:")
     path.chmod(0o644)
@@ -171,7 +169,7 @@ def test_a_changed_or_missing_file_is_refused(store: Store, tmp_path: Path) -> N
 
 
 def test_import_runs_the_gate(store: Store, tmp_path: Path) -> None:
-    """Whoever edits a folder can make the digests agree again."""
+    """An edited folder may have matching digests."""
     export(store, "humanoid", "onnx", tmp_path / "out")
     unknown = tiny.policy().replace(b"Tanh", b"None")
     manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
@@ -182,7 +180,7 @@ def test_import_runs_the_gate(store: Store, tmp_path: Path) -> None:
         import_folder(Store(tmp_path / "other"), tmp_path / "out")
 
 
-def test_a_manifest_names_no_file_outside(store: Store, tmp_path: Path) -> None:
+def test_manifest_with_a_file_outside_the_folder_is_refused(store: Store, tmp_path: Path) -> None:
     export(store, "humanoid", "onnx", tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
     manifest["files"]["../secret"] = manifest["files"]["policy.onnx"]
@@ -199,7 +197,7 @@ def test_folder_that_is_no_export_is_refused(tmp_path: Path) -> None:
         import_folder(Store(tmp_path / "other"), tmp_path)
 
 
-def test_a_controller_needs_its_parent_at_the_import(store: Store, tmp_path: Path) -> None:
+def test_import_of_a_controller_needs_its_parent(store: Store, tmp_path: Path) -> None:
     tiny.publish_tiny_controller(store, store.resolve("humanoid"))
     other = Store(tmp_path / "other")
     for ref in ("reach", "humanoid"):
@@ -210,8 +208,8 @@ def test_a_controller_needs_its_parent_at_the_import(store: Store, tmp_path: Pat
     assert other.parent(import_folder(other, tmp_path / "reach")[0].manifest).ref == "humanoid@1"
 
 
-def test_an_oci_layout_is_one(store: Store, tmp_path: Path) -> None:
-    """As image-spec 1.1 has it: every descriptor leads to a blob of its size and digest."""
+def test_oci_export_is_a_valid_image_layout(store: Store, tmp_path: Path) -> None:
+    """By image-spec 1.1: each descriptor names a blob of its size and digest."""
     out = tmp_path / "out"
     version = export(store, "humanoid", "oci", out)
     assert json.loads((out / "oci-layout").read_text()) == {"imageLayoutVersion": "1.0.0"}
@@ -263,7 +261,9 @@ def pulled(layout: Path, folder: Path) -> Path:
     return folder
 
 
-def test_what_oras_pulls_is_imported_as_the_same_version(store: Store, tmp_path: Path) -> None:
+def test_folder_pulled_by_oras_is_imported_as_the_same_version(
+    store: Store, tmp_path: Path
+) -> None:
     version = export(store, "humanoid", "oci", tmp_path / "out")
     other = Store(tmp_path / "other")
     folder = pulled(tmp_path / "out", tmp_path / "pulled")
@@ -286,7 +286,7 @@ def test_a_pulled_folder_is_verified_like_any_export(store: Store, tmp_path: Pat
     assert not other.root.exists()
 
 
-def test_a_layout_of_before_the_manifest_was_a_layer_is_read(store: Store, tmp_path: Path) -> None:
+def test_oci_layout_without_a_manifest_layer_is_imported(store: Store, tmp_path: Path) -> None:
     version = export(store, "humanoid", "oci", tmp_path / "out")
     path = tmp_path / "out/index.json"
     index = json.loads(path.read_text())
@@ -301,10 +301,8 @@ def test_a_layout_of_before_the_manifest_was_a_layer_is_read(store: Store, tmp_p
     assert import_folder(Store(tmp_path / "other"), tmp_path / "out")[0].digest == version.digest
 
 
-def test_an_index_that_a_registry_wrote_is_read_as_well(store: Store, tmp_path: Path) -> None:
-    """A registry keeps blobs, and forgets what the index said of them; other images may stand
-    beside ours.
-    """
+def test_index_written_by_a_registry_is_imported(store: Store, tmp_path: Path) -> None:
+    """A registry keeps no annotations of the index, which may list other images."""
     version = export(store, "humanoid", "oci", tmp_path / "out")
     path = tmp_path / "out/index.json"
     described = json.loads(path.read_text())["manifests"][0]
@@ -318,7 +316,9 @@ def test_an_index_that_a_registry_wrote_is_read_as_well(store: Store, tmp_path: 
 
 
 @pytest.mark.parametrize("digest", ["sha256:../../etc", "md5:" + "0" * 32, 7])
-def test_an_index_names_no_file_outside(store: Store, tmp_path: Path, digest: object) -> None:
+def test_index_with_an_invalid_digest_is_refused(
+    store: Store, tmp_path: Path, digest: object
+) -> None:
     export(store, "humanoid", "oci", tmp_path / "out")
     index = json.loads((tmp_path / "out/index.json").read_text())
     index["manifests"][0]["digest"] = digest
@@ -328,9 +328,7 @@ def test_an_index_names_no_file_outside(store: Store, tmp_path: Path, digest: ob
 
 
 def test_a_triton_repository_serves_each_graph(store: Store, tmp_path: Path) -> None:
-    """Parsed by protobuf's own reader of text, then run with the very shapes that the configuration
-    promises.
-    """
+    """Parsed as protobuf text, then run with the shapes that the configuration declares."""
     out = tmp_path / "out"
     version = export(store, "humanoid@2", "triton", out)
     assert {path.name for path in out.iterdir()} == {
@@ -361,11 +359,11 @@ def test_a_triton_repository_serves_each_graph(store: Store, tmp_path: Path) -> 
         data = (out / name / "2/model.onnx").read_bytes()
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         feed = {t.name: np.zeros((3, *_shape(t)), dtype=np.float32) for t in config.input}
-        answers = session.run([t.name for t in config.output], feed)
-        assert [np.asarray(a).shape for a in answers] == [(3, *_shape(t)) for t in config.output]
+        outputs = session.run([t.name for t in config.output], feed)
+        assert [np.asarray(a).shape for a in outputs] == [(3, *_shape(t)) for t in config.output]
 
 
-def test_export_and_import_are_commands(
+def test_export_and_import_commands(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ["--store", str(store.root)]
@@ -389,12 +387,11 @@ def _oci_blob(root: Path, descriptor: dict[str, Any]) -> bytes:
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
-    """Without its batch: `reshape`, where there is one, is what the model itself sees."""
+    """The model's shape without its batch: `reshape` where there is one."""
     return tuple(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
 
 
-# Field names and kinds of Triton's model_config.proto, as far as an export uses them; text needs no
-# field numbers.
+# Fields of Triton's model_config.proto that an export uses; text needs no field numbers.
 TRITON = {
     "Shape": {"shape": ("int64", True)},
     "Tensor": {

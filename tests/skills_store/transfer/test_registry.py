@@ -1,6 +1,4 @@
-"""An OCI export goes into a registry and comes out of it as the same version: skopeo, and Debian's
-docker-registry.
-"""
+"""An OCI export through a registry, by skopeo and Debian's docker-registry."""
 
 from __future__ import annotations
 
@@ -87,7 +85,9 @@ def pull(address: str, name: str, tag: str, folder: Path) -> None:
         (folder / layer["annotations"]["org.opencontainers.image.title"]).write_bytes(blob.content)
 
 
-def test_through_a_registry_and_back_it_is_the_same_version(tmp_path: Path, registry: str) -> None:
+def test_version_is_unchanged_by_a_push_and_pull_through_a_registry(
+    tmp_path: Path, registry: str
+) -> None:
     store = Store(tmp_path / "store")
     for seed in range(2):
         tiny.publish_tiny(store, seed=seed)
