@@ -122,7 +122,7 @@ class ServedVersion(WireMessage):
 
 class ActResponse(WireMessage):
     targets: Row | Batch = Field(
-        description="Joint position targets, rad, in the order of `joints`; in the form asked"
+        description="Joint targets, rad, in the order of `joints`; [J] or [B, J], as `state`"
     )
     z_normalised: bool = Field(
         description="true: some z was not on the sphere, and was brought there"

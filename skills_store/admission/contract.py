@@ -39,14 +39,14 @@ def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[st
 
 def _check_interface(name: str, graph: Graph) -> Iterator[str]:
     inputs, outputs = GRAPHS.get(name, (None, None))
-    for side, wanted, tensors in (
+    for side, expected, tensors in (
         ("inputs", inputs, graph.inputs),
         ("outputs", outputs, graph.outputs),
     ):
         names = tuple(t.name for t in tensors)
-        if wanted is not None and set(names) != set(wanted):
+        if expected is not None and set(names) != set(expected):
             shown = ", ".join(names) or "none"
-            yield f"graph {name!r} has {side} {shown}; it needs {', '.join(wanted)}"
+            yield f"graph {name!r} has {side} {shown}; it needs {', '.join(expected)}"
         for tensor in tensors:
             yield from _check_shape(name, tensor)
 
@@ -136,18 +136,18 @@ def _check_memory(manifest: Manifest) -> Iterator[str]:
         return
     decision = manifest.graphs["controller"]
     for tensor in (memory.input("state"), memory.input("goal"), memory.outputs[0]):
-        wanted = decision.input(tensor.name.removeprefix("next_")).width
-        if tensor.width != wanted:
-            yield f"memory.{tensor.name} is {tensor.width} wide, but the controller's is {wanted}"
+        expected = decision.input(tensor.name.removeprefix("next_")).width
+        if tensor.width != expected:
+            yield f"memory.{tensor.name} is {tensor.width} wide, but the controller's is {expected}"
 
 
 def _check_parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
     if parent is None:
         return
     width = manifest.graphs["controller"].input("state").width
-    wanted = parent.graphs["policy"].input("state").width
-    if width != wanted:
-        yield f"controller.state is {width} wide, but its parent's state is {wanted}"
+    expected = parent.graphs["policy"].input("state").width
+    if width != expected:
+        yield f"controller.state is {width} wide, but its parent's state is {expected}"
     if manifest.observations != parent.observations:
         problem = f"its observations are those of {manifest.observations!r}"
         yield f"{problem}, but its parent's are those of {parent.observations!r}"

@@ -143,7 +143,7 @@ def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
                 continue
             visited.add(name)
             if maker.op_type not in limits.SHAPE_OPERATORS:
-                yield f"an Expand is as large as {maker.op_type} says, which is no shape"
+                yield f"the size of an Expand is computed by {maker.op_type}, not from shapes"
             pending += maker.input
 
 
@@ -156,13 +156,13 @@ def _check_rounding(model: onnx.ModelProto) -> Iterator[str]:
         if extra := [a.name for a in node.attribute if a.name != "axis"]:
             yield f"{node.op_type} has {', '.join(extra)}; it may have an axis"
         if not 2 <= len(node.input) <= 3 or any(name not in weights for name in node.input[1:]):
-            yield f"{node.op_type} rounds by what is no constant"
+            yield f"{node.op_type} has a computed step or zero point; they must be constants"
             continue
         step = numpy_helper.to_array(weights[node.input[1]])
         if not (step > 0).all():
             yield f"{node.op_type} has a step that is not above 0"
         if step.size != 1 and node.input[0] not in weights:
-            yield f"{node.op_type} has {step.size} steps for what is no weight; it needs one"
+            yield f"{node.op_type} has {step.size} steps for an input, expected one"
 
 
 def _run_checker(model: onnx.ModelProto) -> Iterator[str]:

@@ -12,7 +12,7 @@ def parse_store(text: str) -> str:
     """Empty text is refused: an unset variable of a shell must not mean the default store."""
     if not text.strip():
         raise InvalidArgument(
-            f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://..."
+            f"{text!r} is no store; expected a folder, s3://bucket/prefix, gs://... or az://..."
         )
     return text
 

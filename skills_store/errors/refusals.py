@@ -88,8 +88,8 @@ class BundledVersion(Refusal):
 class AppendOnlyStore(Refusal):
     """A store in a bucket has no lock for a safe deletion."""
 
-    code = "only_grows"
-    template = "{0}: {1} only grows; delete, lease and gc are for stores on a disk"
+    code = "append_only"
+    template = "{0}: {1} is append-only; delete, lease and gc are for stores on a disk"
 
 
 class UnreachableOrigin(Refusal):

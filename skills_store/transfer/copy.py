@@ -53,10 +53,10 @@ def _copy_version(version: Version, source: Store, target: Store, tally: Tally) 
     )
 
 
-def _find_copy(member: Version, wanted: Version, source: Store, target: Store) -> Version | None:
-    if member is not wanted:
+def _find_copy(member: Version, version: Version, source: Store, target: Store) -> Version | None:
+    if member is not version:
         try:  # a controller is bound to its parent's digest, so any number will do
-            parent = target.parent(wanted.manifest)
+            parent = target.parent(version.manifest)
             return None if target.is_bundled(parent) else parent
         except UnknownParent:
             pass

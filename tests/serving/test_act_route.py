@@ -5,14 +5,9 @@ import pytest
 
 from serving.client import Client
 from skills_store.manifest import Action
-from skills_store.runtime.library import Controller, SkillLibrary
+from skills_store.runtime.library import Controller
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
 from tests.tiny import SLICES, skills_files, skills_manifest
-
-
-@pytest.fixture(scope="module")
-def library(shared):
-    return SkillLibrary.open(shared, "humanoid@latest")
 
 
 def test_act_on_one_row_matches_the_library(service, library):

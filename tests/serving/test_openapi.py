@@ -91,7 +91,3 @@ def test_document_of_a_service_without_skills_has_no_examples(tmp_path, serve):
         "examples"
         not in document["paths"]["/act"]["post"]["requestBody"]["content"]["application/json"]
     )
-
-
-def test_docs_page_is_served(service):
-    assert "swagger" in service.get("/docs").text

@@ -65,7 +65,10 @@ def request_during_shutdown(root, drain):
 @pytest.mark.parametrize("drain", [0.0, 0.3])
 def test_idle_connection_is_answered_during_worker_shutdown(shared, drain):
     trials = (request_during_shutdown(shared.root, drain) for _ in range(5))
-    for response in next(responses for responses in trials if responses):
+    responses = next((responses for responses in trials if responses), None)
+    if responses is None:
+        pytest.skip("the machine was too busy to send a request in time, five times")
+    for response in responses:
         assert response is not None, "the server closed the connection"
         assert (response.status, response.headers["connection"]) == (200, "close")
 

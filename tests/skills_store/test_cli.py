@@ -150,9 +150,9 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
             "'２' is no version NUMBER; write 1 or more in the digits 0 to 9",
         ),
         (["alias", "humanoid", "prod", "1_0"], "'1_0' is no version NUMBER"),
-        (["push", "humanoid@1", "--to", ""], "'' names no store; write a folder"),
-        (["pull", "humanoid@1", "--from", ""], "'' names no store; write a folder"),
-        (["ls", "--store", ""], "'' names no store; write a folder"),
+        (["push", "humanoid@1", "--to", ""], "'' is no store; expected a folder"),
+        (["pull", "humanoid@1", "--from", ""], "'' is no store; expected a folder"),
+        (["ls", "--store", ""], "'' is no store; expected a folder"),
         (
             ["push", "humanoid@1", "--to", "s3:/bkt/p"],
             "'s3:/bkt/p' is no store; write s3://bucket/prefix",

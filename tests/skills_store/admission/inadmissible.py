@@ -378,13 +378,13 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
         constant_of_shape,
         "ConstantOfShape is not on the allow-list",
     ),
-    "a tensor of a computed size": (computed_expand, "as large as Mul says"),
-    "rounding by an input": (rounding(None), "rounds by what is no constant"),
+    "a tensor of a computed size": (computed_expand, "computed by Mul"),
+    "rounding by an input": (rounding(None), "has a computed step"),
     "rounding by a step of 0": (rounding(0.0), "a step that is not above 0"),
     "rounding by a negative step": (rounding(-0.1), "a step that is not above 0"),
     "rounding the rows of a batch of three": (
         rounding([0.1, 0.1, 0.1], axis=0),
-        "3 steps for what is no weight",
+        "3 steps for an input",
     ),
     "rounding in blocks": (rounding(0.1, block_size=2), "has block_size"),
     "rounding to a type of its own": (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import FailedWrite, StoreError
+from skills_store.errors import FailedWrite
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store import traced
@@ -167,13 +167,3 @@ def _in_a_child(action: Callable[[], None]) -> None:
             os._exit(1)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def test_store_error_codes_are_unique() -> None:
-    """The service replies with the codes: two errors that share one would look the same."""
-    codes = [kind.code for kind in _kinds(StoreError)]
-    assert len(codes) == len(set(codes))
-
-
-def _kinds(kind: type[StoreError]) -> list[type[StoreError]]:
-    return [kind, *(found for each in kind.__subclasses__() for found in _kinds(each))]

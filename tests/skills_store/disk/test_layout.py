@@ -105,7 +105,9 @@ def test_command_refuses_to_write_a_later_layout(
 ) -> None:
     relabel(store, layout=4)
     assert main(["--store", str(store.root), "alias", "humanoid", "prod", "2"]) == 2
-    assert "only reads it" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "only reads it" in error
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("earlier", [1, 2])

@@ -367,7 +367,7 @@ def test_bucket_refuses_delete_lease_and_gc(tmp_path: Path, origin: MemoryOrigin
         lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
         store.gc: "nothing is swept",
     }.items():
-        with pytest.raises(AppendOnlyStore, match=f"{message}: memory:// only grows"):
+        with pytest.raises(AppendOnlyStore, match=f"{message}: memory:// is append-only"):
             refused()
     assert origin.objects == before
 
