@@ -1,4 +1,4 @@
-"""The warm start: aim along the clip, and get up under any latent."""
+"""The warm start of the policy and of the encoder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZES = Sizes(
 )
 
 
-def test_a_warm_start_that_diverges_is_named(training_data, skeleton, rng):
+def test_diverging_warm_start_raises_with_its_name(training_data, skeleton, rng):
     library = training_data.library
     both = make_symmetry(skeleton, library.images, 8, 3)
     nets = make_nets(

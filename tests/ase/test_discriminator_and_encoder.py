@@ -1,5 +1,4 @@
-"""Discriminator, encoder and latents: what their losses pull towards, on data with a known
-answer."""
+"""Losses and rewards of discriminator and encoder, on data with a known result."""
 
 from __future__ import annotations
 
@@ -110,7 +109,7 @@ def test_the_discriminator_learns_to_tell_clips_from_noise(training_data, nets, 
 
 def test_the_discriminator_learns_to_tell_a_clip_from_another(training_data, nets, rng):
     windows, clips = drawn(training_data, 512, rng)
-    # the motion of one, asked to look like another
+    # windows of one clip under the condition of another
     other = (clips + 2) % len(training_data.library.names)
     fit(
         style(training_data, nets),
@@ -121,7 +120,7 @@ def test_the_discriminator_learns_to_tell_a_clip_from_another(training_data, net
     )
     reward = style_reward(nets.discriminator, 1.0)
     wrong, right = (
-        reward(rollout(window=windows, z_clip=asked)).mean() for asked in (other, clips)
+        reward(rollout(window=windows, z_clip=given)).mean() for given in (other, clips)
     )
     assert right > wrong + 0.2
     best = nets.discriminator.best_logit(windows)
@@ -134,7 +133,7 @@ def test_discriminator_normalizes_windows_per_clip(training_data, nets):
     disc = nets.discriminator
     seen = disc.norm(demos.windows, demos.clip)
     means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
-    assert means.abs().max() < 0.2  # but for what is clipped, every clip is centered
+    assert means.abs().max() < 0.2  # except for clipping, each clip is centered
     walk, run = (training_data.library.names.index(name) for name in ("walk", "run"))
     as_run = disc.norm(
         demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run)
@@ -166,7 +165,7 @@ def test_the_style_reward_is_bounded(logit, expected):
     torch.testing.assert_close(reward, torch.full((1, 4), 2.0 * expected))
 
 
-def test_the_encoder_learns_to_read_z_back(training_data, nets, rng):
+def test_encoder_learns_to_predict_z(training_data, nets, rng):
     windows = drawn(training_data, 64, rng)[0]
     z = sample_on_sphere(64, 8, rng)
     before = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z)).mean()
@@ -194,7 +193,7 @@ def test_clip_latents_stay_fixed_while_the_encoder_trains(training_data, nets, r
     warm_encoder(nets.encoder, training_data.demos, 100, 1e-3, rng)
     placed = nets.encoder.clip_latents.clone()
     windows = drawn(training_data, 256, rng)[0]
-    one = sample_on_sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
+    one = sample_on_sphere(1, 8, rng).expand(256, -1)  # one z for all windows
     fit(
         encoder_loss(nets.encoder, training_data.demos, weight=1.0, anchor_weight=1.0),
         nets.encoder,

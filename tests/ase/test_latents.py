@@ -1,5 +1,4 @@
-"""Latents: where they lie, how long they last, and which clip each belongs to; and the plain ASE
-environment."""
+"""Sampling of latents, their lifetimes and nearest clips, and the plain ASE environment."""
 
 from __future__ import annotations
 
@@ -78,7 +77,7 @@ def test_z_clip_is_nearest_clip_and_half_of_z_are_clip_latents(training_data, hu
     def own() -> torch.Tensor:
         return (skills.z == latents[skills.z_clip]).all(-1)
 
-    # an episode begins with the skill it begins in
+    # at a reset, an own latent is that of the start clip
     assert torch.equal(skills.z_clip[own()], env.clip[own()])
     for _ in range(4):
         before = skills.z_clip.clone()
@@ -104,18 +103,18 @@ def test_near_prob_1_draws_initial_z_near_the_start_clip(training_data, humanoid
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
     near.fill_(0.5)
     skills.reset(torch.arange(256))
-    # of half the latents half lie anywhere
+    # half are drawn near the start clip, and half of the others anywhere
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
 
 
 def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid):
     skills = make(training_data, humanoid)
     step = skills.step(torch.zeros(256, 28))
-    said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
-    before = {name: x.clone() for name, x in said.items()}
+    tensors = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
+    before = {name: x.clone() for name, x in tensors.items()}
     skills.reset(torch.arange(256))
     assert not torch.equal(skills.env.windows(), before["window"])
-    assert [name for name in said if not torch.equal(said[name], before[name])] == []
+    assert [name for name in tensors if not torch.equal(tensors[name], before[name])] == []
 
 
 @pytest.mark.parametrize("own_return", [False, True])
@@ -153,7 +152,7 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
         assert step.resets is not None
         assert torch.equal(step.resets, step.terminated)
-        seen = z if own_return else skills.z  # what the next state is worth, and under which skill
+        seen = z if own_return else skills.z  # the z that the next state is valued under
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
         skills.reset(step.resets.nonzero()[:, 0])
 
@@ -165,7 +164,7 @@ def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid
         step = skills.step(torch.zeros(256, 28))
         down = skills.env.falls.steps_down
         assert step.resets is not None
-        # one failure per fall, and no world has fallen for good yet
+        # one termination per fall, and no recovery time is over yet
         assert torch.equal(step.terminated & ~step.resets, down == 1)
         failed |= step.terminated
     assert failed.sum() > 64
@@ -193,7 +192,7 @@ def test_near_latent_probability_applies_per_clip(training_data, humanoid):
     assert not (skills.z_clip == skills.env.clip)[~first].all()
 
 
-def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
+def test_restored_snapshot_continues_bit_identical(every_clip, humanoid):
     first, second = (
         make(every_clip, humanoid, recovery=Recovery(90, fall_init_prob=0.3)) for _ in range(2)
     )

@@ -1,5 +1,4 @@
-"""What a reflected character's networks see and say, against clips that were reflected
-themselves."""
+"""Mirrored observations and network outputs, compared with mirrored clips."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def sides(library):
     return library.at(clips, times), library.at(clips + 1, times)
 
 
-def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
+def test_features_of_a_mirrored_state_are_mirrored(sides, skeleton):
     one, other = sides
     torch.testing.assert_close(
         hinge_mirror(skeleton)(one.joint_pos), other.joint_pos, atol=2e-3, rtol=0
@@ -48,18 +47,18 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
     torch.testing.assert_close(style, style_frame(skeleton, other), atol=2e-2, rtol=1e-3)
 
 
-def test_every_network_treats_both_sides_alike(training_data, skeleton, rng):
+def test_networks_are_equivariant_under_mirroring(training_data, skeleton, rng):
     library = training_data.library
     demos = training_data.demos
     both = make_symmetry(skeleton, library.images, 8, 3)
     assert both.policy
     assert both.encoder
     nets = make_nets(SIZES, library, demos, skeleton.num_hinges, symmetry=both, rng=rng)
-    (seen, said) = both.policy
+    (mirror_obs, mirror_action) = both.policy
     (window, z) = both.encoder
-    x = torch.randn(16, len(seen), generator=rng)
-    torch.testing.assert_close(nets.policy.body(seen(x)), said(nets.policy.body(x)))
-    torch.testing.assert_close(nets.value.body(seen(x)), nets.value.body(x))
+    x = torch.randn(16, len(mirror_obs), generator=rng)
+    torch.testing.assert_close(nets.policy.body(mirror_obs(x)), mirror_action(nets.policy.body(x)))
+    torch.testing.assert_close(nets.value.body(mirror_obs(x)), nets.value.body(x))
     rows = torch.randint(len(demos.windows), (16,), generator=rng)
     torch.testing.assert_close(
         nets.encoder(window(demos.windows[rows])),
@@ -69,7 +68,7 @@ def test_every_network_treats_both_sides_alike(training_data, skeleton, rng):
     )
     clip = demos.clip[rows]
     torch.testing.assert_close(
-        nets.discriminator(window(demos.windows[rows]), clip ^ 1),  # a clip's image lies beside it
+        nets.discriminator(window(demos.windows[rows]), clip ^ 1),  # images are neighbors
         nets.discriminator(demos.windows[rows], clip),
         atol=1e-3,
         rtol=0,
@@ -82,7 +81,7 @@ def test_symmetry_is_off_for_clips_without_mirror_images(skeleton):
     assert make_symmetry(skeleton, None, 8, 3) == Symmetry()
 
 
-def test_an_odd_latent_is_mirrored_too(skeleton):
+def test_latent_of_odd_dimension_is_mirrored(skeleton):
     found = make_symmetry(skeleton, (1, 0), 5, 3)
     assert found.policy is not None
     assert found.encoder is not None

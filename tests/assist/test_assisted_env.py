@@ -1,4 +1,4 @@
-"""The training aids around the ASE environment: what they observe, end, record and pay."""
+"""The training aids around the ASE environment: observations, terminations and extras."""
 
 from __future__ import annotations
 
@@ -151,9 +151,7 @@ def test_latents_lie_near_a_clip_until_it_is_mastered(training_data, humanoid, d
 @pytest.mark.parametrize(
     ("left", "bounds"), [(0.0, (0.38, 0.55)), (0.5, (0.15, 0.31)), (1.0, (0.0, 0.0))]
 )
-def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
-    training_data, humanoid, demos, left, bounds
-):
+def test_a_share_of_latents_stays_near_mastered_clips(training_data, humanoid, demos, left, bounds):
     least, most = bounds
     assisted = make(
         training_data, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=left)
@@ -172,7 +170,7 @@ def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, hu
     assert near.any()
     assert not near.all()
     first = [assisted.step(torch.zeros(256, 28)).terminated for _ in range(CHECK_EVERY)]
-    # No world is that near: only those with a grace period go on.
+    # no env is that near: only those with a grace period continue
     assert torch.equal(torch.stack(first).any(0), near)
     last = [assisted.step(torch.zeros(256, 28)).terminated for _ in range(GRACE)]
     assert torch.stack(last).any(0).all()
@@ -192,9 +190,9 @@ def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoi
 def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, longest=300)
     before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
-    paid = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
+    total = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
     after = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
-    torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
+    torch.testing.assert_close(total, before - after, atol=1e-4, rtol=0)
 
 
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid, demos):
@@ -208,9 +206,9 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid
 
 
 def test_fallen_env_tracks_a_getup_clip_and_is_not_terminated(every_clip, humanoid):
-    patient = Recovery(90, fall_init_prob=0.5)
+    recovery = Recovery(90, fall_init_prob=0.5)
     assisted = make(
-        every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=patient
+        every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=recovery
     )
     falls = assisted.env.falls
     ground = falls.ground
@@ -255,7 +253,7 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
     assisted.ase_env.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
     assisted.env.falls.allow_recovery(every, torch.full((256,), crawl), assisted.ase_env.z_clip)
-    for _ in range(2):  # an episode that has just begun touches nothing yet
+    for _ in range(2):  # an episode has no contacts at its start
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
     assert (assisted.env.falls.steps_down[1::2] == 3).sum() > 32
@@ -276,7 +274,7 @@ def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, ai
     assisted.ase_env.steps_to_resample[:] = 300
     assisted.termination.grace_steps[:] = 0
     ended = torch.zeros(256, dtype=torch.bool)
-    # after each step the character is put back into the walk: only its reference goes on
+    # the character is put back into the walk after each step, and only its reference advances
     for _ in range(40):
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         assisted.env.begin(torch.arange(256), *walking)
@@ -352,7 +350,7 @@ def test_a_skill_of_another_velocity_begins_a_switch(training_data, humanoid, de
     assert (assisted.switches.steps[changed] == 1).float().mean() > 0.9  # but where it fell
 
 
-def test_a_switch_succeeds_where_the_motion_is_the_clips_at_its_end(training_data, humanoid, demos):
+def test_switch_succeeds_if_it_ends_on_the_clip(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, switch_start=0.8, longest=300, max_error=1.3)
     every = torch.arange(256)
     walk = training_data.library.names.index("walk")
@@ -442,11 +440,11 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
 def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos)
     step = assisted.step(torch.zeros(256, 28))
-    said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
-    before = {name: x.clone() for name, x in said.items()}
+    tensors = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
+    before = {name: x.clone() for name, x in tensors.items()}
     assisted.reset(torch.arange(256))
     assert not torch.equal(assisted.env.windows(), before["window"])
-    assert [name for name in said if not torch.equal(said[name], before[name])] == []
+    assert [name for name in tensors if not torch.equal(tensors[name], before[name])] == []
 
 
 @pytest.mark.parametrize("own_return", [False, True])
@@ -484,7 +482,7 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
         assert step.resets is not None
         assert torch.equal(step.resets, step.terminated)
-        # what the next state is worth, and under which skill
+        # the z that the next state is valued under
         seen = z if own_return else assisted.ase_env.z
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
         assisted.reset(step.resets.nonzero()[:, 0])
@@ -546,10 +544,10 @@ def test_aids_at_zero_strength_leave_plain_ase_unchanged(training_data, humanoid
         assert torch.equal(one.terminated, other.terminated)
 
 
-def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
-    patient = Recovery(90, after_falls=True, fall_init_prob=0.2)
+def test_restored_snapshot_continues_bit_identical(every_clip, humanoid):
+    recovery = Recovery(90, after_falls=True, fall_init_prob=0.2)
     first, second = (
-        make(every_clip, humanoid, every_clip.demos, max_error=1.3, recovery=patient)
+        make(every_clip, humanoid, every_clip.demos, max_error=1.3, recovery=recovery)
         for _ in range(2)
     )
     first.curriculum.assist_strength[:] = 0.5

@@ -1,4 +1,4 @@
-"""When the assistance decays, and where episodes begin."""
+"""The schedule of the assistance, and the weights of the start clips."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 
 def test_strength_decays_on_long_episodes_and_grows_on_short():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
-    feet = torch.full((4,), -1.0)  # that do not count
+    feet = torch.full((4,), -1.0)  # have no effect without a minimum
     strength = rule.next(
         torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]), feet
     )
@@ -69,7 +69,7 @@ def test_weights_follow_the_falls_within_bounds():
 
 
 def test_an_assisted_clip_keeps_its_weight_however_long_its_episodes():
-    """A body that stands through the steps of a clip is held up by the assistance."""
+    """Its long episodes may be due to the assistance."""
     curriculum = begun([0, 2])  # no fall, and one in 50 steps; an episode has 50
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
     curriculum.assist_strength[:] = 0
@@ -82,7 +82,7 @@ def test_only_included_clips_get_a_higher_start_weight():
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
 
 
-def test_old_falls_are_forgotten():
+def test_old_falls_lose_their_weight():
     curriculum = begun([0, 50])
     for _ in range(60):
         curriculum.step_schedule()
@@ -129,7 +129,7 @@ def test_progress_rises_as_clips_lose_their_assistance_and_last():
     assert 0.45 < float(curriculum.progress) < 0.6  # one of two clips
 
 
-def test_a_clip_that_falls_at_once_is_no_progress():
+def test_progress_is_0_if_all_episodes_fall_at_once():
     curriculum = begun([100, 100])
     curriculum.assist_strength.zero_()
     curriculum.step_schedule()

@@ -33,9 +33,7 @@ def test_playback_lifts_feet_when_the_clip_does(starts, skeleton):
     assert feet.match(frames, (rows + LATE) % len(rows)).mean() < 0.7
 
 
-def test_standing_through_steps_matches_by_0_and_swapped_feet_by_less(
-    starts, skeleton, training_data
-):
+def test_foot_match_is_0_when_standing_and_less_for_swapped_feet(starts, skeleton, training_data):
     walk = training_data.library.names.index("walk")
     first = int(starts.counts[:walk].sum())
     rows = torch.arange(first, first + int(starts.counts[walk]))

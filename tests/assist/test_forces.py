@@ -1,4 +1,4 @@
-"""Assistance forces: which way they push, what they hold up, and that they leave nothing behind."""
+"""Direction, size and effect of the assistance forces, and their removal."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_torque_brakes_tumbling_but_not_turning():
     )
 
 
-def test_the_torque_does_not_depend_on_where_the_scene_faces():
+def test_upright_torque_turns_with_the_scene():
     lean = leaning("x", 0.2)
     yaw = from_axis_angle("z", torch.tensor([1.3]))
     turned = replace(lean, root_rot=multiply(yaw, lean.root_rot))
@@ -71,7 +71,7 @@ def test_drive_force_is_proportional_to_velocity_error():
     assert drive_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx(
         [0.35 * DRIVE_GAIN, 0, 0], rel=1e-4
     )
-    # what is up or down is left alone
+    # the vertical velocity has no effect
     there = replace(still, root_vel=FORWARD + torch.tensor([[0.0, 0.0, 2.0]]))
     assert not drive_force(there, FORWARD).any()
     assert drive_force(replace(still, root_vel=2 * FORWARD), FORWARD)[0, 0] < 0
@@ -134,7 +134,7 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
             forces.apply(env.clip)
             fell |= env.step(targets, env.clip).fell
         share[strength] = fell.float().mean()
-    # frozen in the pose of a stride at speed, even an assisted body may come to its knees
+    # in a fixed stride pose at speed, even an assisted body may fall on its knees
     assert share[0.0] > 0.9
     assert share[1.0] < 0.3
 
@@ -142,7 +142,7 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
 def test_drive_force_drives_body_to_the_skill_clips_velocity(humanoid, library):
     env, forces = make(humanoid, library, 1.0)
     ground = env.falls.ground
-    # as if the run did not lean: it has another speed than the walks
+    # treat the run as steady, although it leans: its speed differs from that of the walks
     env.falls.ground = replace(ground, steady=torch.ones_like(ground.steady))
     walk = library.names.index("walk")
     run = library.names.index("run")

@@ -1,5 +1,4 @@
-"""The get-up assistance: weaker as worlds recover by themselves; and it gets a body up that aims
-along the clip."""
+"""The get-up assistance: its schedule, and its effect on a lying character."""
 
 from __future__ import annotations
 
@@ -33,8 +32,8 @@ def test_strength_decays_on_recoveries_and_grows_on_timeouts():
 
 
 def test_strength_is_scheduled_per_clip():
-    """Two in three lie face down and rise: one strength for all would decay though none that lie
-    face up come up."""
+    """Two in three lie face down and recover: a shared strength would decay, although none of those
+    face up recover."""
     getup = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
     for _ in range(50):
         getup.record(FIRST.expand(20), YES.expand(20), NO.expand(20))
@@ -45,7 +44,7 @@ def test_strength_is_scheduled_per_clip():
 
 
 @pytest.mark.parametrize(("rise", "strength"), [(65, 0.45), (55, 0.5), (45, 0.55)])
-def test_a_recovery_rate_about_a_half_does_not_weaken_it(rise, strength):
+def test_strength_falls_stays_or_grows_with_the_recovery_rate(rise, strength):
     getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
     hundred = torch.arange(100)
     getup.record(FIRST.expand(100), hundred < rise, hundred >= rise)
@@ -97,7 +96,7 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
 
 
 def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[float, float]:
-    """The share that has stood within 3 s, aiming where the reference goes; and the fastest root,
+    """The share that recovered within 3 s with targets along the reference, and the fastest root,
     rad/s."""
     walk = torch.full((16,), every_clip.library.names.index("walk"))
     up = torch.zeros(16, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""In clips that rise height and uprightness are paid, in all others the full reward."""
+"""The get-up reward: height and uprightness in get-up clips, and 1 in all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a small tracking error pays, and what aiming elsewhere costs in an assisted switch."""
+"""The imitation reward, and the losses towards the reference pose."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_imitation_reward_is_1_on_the_clip_and_decays_with_error():
     assert imitation_reward(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
 
-def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
+def test_imitation_reward_decays_with_velocity_excess():
     rollout = rollout_of([0.0, 0.0, ERROR_SCALE], [0.0, 2.0, 2.0])
-    paid = imitation_reward(rollout)[0].tolist()
-    assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
+    rewards = imitation_reward(rollout)[0].tolist()
+    assert rewards == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
 
 
 def test_cloning_loss_grows_with_the_strength_in_a_switch():
@@ -63,7 +63,7 @@ def test_cloning_loss_grows_with_the_strength_in_a_switch():
     assert not slope[1].any()
 
 
-def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share_unless_assisted():
+def test_pose_gradient_scales_with_error_and_leg_share_unless_assisted():
     mean = torch.zeros(3, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0]]).repeat(3, 1)
     batch = {

@@ -1,4 +1,4 @@
-"""The distillation: a policy that hardly needs its latent comes to depend on it."""
+"""Distillation makes the actions of a policy depend on the latent."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_actions_of_a_walk_come_to_depend_on_the_latent(training_data, nets,
     assert kept < 0.5 * change(nets.policy)
 
 
-def test_a_distillation_that_diverges_is_named(training_data, nets, rng):
+def test_diverging_distillation_raises_with_its_name(training_data, nets, rng):
     latents = nets.encoder.clip_latents
     visited = visited_states(training_data.library, latents)
     config = DistillConfig(steps=5, lr=1e30, batch=64)

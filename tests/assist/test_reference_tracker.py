@@ -1,5 +1,4 @@
-"""The reference motion: its phase, where it takes place, and a pull towards it along clips that
-turn over."""
+"""The reference motion: its phase, its anchor, and the wrench towards it in acrobatic clips."""
 
 from __future__ import annotations
 
@@ -197,7 +196,7 @@ def test_restored_snapshot_continues_identically(every_clip, humanoid):
 
 
 def blending_tracker(training_data, skeleton, steps: int) -> tuple[ReferenceTracker, torch.Tensor]:
-    """Of a world in the middle of a walk that is to run, just after the change, in `steps`."""
+    """The tracker of one env just after a change from a walk to a run, blended over `steps`."""
     library = training_data.library
     starts = read_start_states(library, skeleton, 3)
     rising = read_ground(library, skeleton).rising
@@ -210,9 +209,7 @@ def blending_tracker(training_data, skeleton, steps: int) -> tuple[ReferenceTrac
     return tracker, window
 
 
-def test_a_blended_reference_begins_at_the_previous_clip_and_ends_at_the_new_one(
-    training_data, skeleton
-):
+def test_blended_reference_goes_from_the_previous_to_the_new_clip(training_data, skeleton):
     library = training_data.library
     steps = 10
     blended, window = blending_tracker(training_data, skeleton, steps)
@@ -241,7 +238,7 @@ def test_an_episode_that_begins_ends_a_blend(training_data, skeleton):
     assert tracker.tracking_error(window) < 0.1
 
 
-def test_a_clip_that_rises_is_not_blended(every_clip, skeleton):
+def test_getup_clips_are_not_blended(every_clip, skeleton):
     library = every_clip.library
     starts = read_start_states(library, skeleton, 3)
     rising = read_ground(library, skeleton).rising

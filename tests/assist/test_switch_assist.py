@@ -82,14 +82,14 @@ def test_a_switch_that_is_cut_short_does_not_count():
 
 
 def with_success(share: list[float]) -> SwitchAssist:
-    """Of a hundred switches from clip 0 to each of three clips, and of none from the others."""
+    """A hundred switches from clip 0 to each of three clips, and none from the others."""
     switches = begin()
     switches.switches[0] = 100.0
     switches.successes[0] = 100 * torch.tensor(share)
     return switches
 
 
-def test_assistance_weakens_where_switches_succeed_and_grows_where_they_do_not():
+def test_assistance_falls_where_switches_succeed_and_grows_elsewhere():
     switches = with_success([0.5, 0.2, 0.1])
     switches.step_schedule(torch.ones(3, dtype=torch.bool))
     assert switches.strength[0].tolist() == pytest.approx([0.4, 0.8, 1.0])
@@ -117,7 +117,7 @@ def test_assistance_does_not_weaken_while_the_clip_itself_is_assisted():
     assert switches.strength[0].tolist() == pytest.approx([0.4, 0.8, 1.0])
 
 
-def test_assistance_ends_for_good():
+def test_assistance_at_zero_stays_zero():
     switches = with_success([0.0, 0.0, 0.0])
     switches.strength[:] = 0.009
     for _ in range(2):

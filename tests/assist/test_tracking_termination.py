@@ -57,7 +57,7 @@ def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
-def test_the_limit_of_a_clip_of_large_spread_is_a_share_of_it(every_clip):
+def test_error_limit_of_a_clip_grows_with_its_spread(every_clip):
     demos = every_clip.demos
     termination = make(demos, 0.5, spread_factor=1.2)
     for clip, name in enumerate(every_clip.library.names):
@@ -85,7 +85,7 @@ def test_near_tracking_does_not_cut_the_grace_period_short(demos):
     assert termination.exceeded_at_phase(FAR, CLIPS, UP).all()
 
 
-def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
+def test_recovered_env_has_grace_steps_to_reach_its_clip(demos):
     termination = make(demos)
     assert not termination.exceeded_at_phase(FAR, CLIPS, DOWN).any()
     exceeded = [termination.exceeded_at_phase(FAR, CLIPS, UP) for _ in range(GRACE + 1)]

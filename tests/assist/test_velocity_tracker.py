@@ -31,7 +31,7 @@ def test_velocity_excess_is_below_1_in_playback_above_1_stopped(training_data):
     assert tracker.excess().min() > 1
 
 
-def test_only_the_worlds_that_begin_are_set(training_data):
+def test_start_sets_only_the_given_envs(training_data):
     library = training_data.library
     clips = torch.zeros(4, dtype=torch.long)
     tracker = VelocityTracker(library, 4)

@@ -50,16 +50,16 @@ def test_hip_hinge_order_is_xzy_to_avoid_gimbal_lock(skeleton):
 def test_drive_limits_allow_the_joint_speeds_of_locomotion(humanoid, library):
     """A drive at its limit turns a free joint at torque_limit / damping."""
     fastest = np.array(humanoid.torque_limit) / np.array(humanoid.damping)
-    asked = unflatten(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
+    required = unflatten(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
     slow = {
         hinge: (f, a)
-        for hinge, f, a in zip(humanoid.skeleton.hinges, fastest, asked, strict=True)
+        for hinge, f, a in zip(humanoid.skeleton.hinges, fastest, required, strict=True)
         if f < a
     }
     assert not slow
 
 
-def test_body_positions_are_the_engines(humanoid, skeleton):
+def test_body_positions_match_the_engine(humanoid, skeleton):
     model = compile_model(humanoid)
     data = mujoco.MjData(model)
     root_pos, root_rot, joint_pos = poses(skeleton, 20)
@@ -131,7 +131,7 @@ def test_leg_mask_is_hip_knee_and_ankle_hinges(skeleton):
     }
 
 
-def test_a_mujoco_that_does_not_import_names_the_remedy(tmp_path):
+def test_failed_mujoco_import_names_the_remedy(tmp_path):
     broken = tmp_path / "mujoco"
     broken.mkdir()
     (broken / "__init__.py").write_text("raise ImportError('no bindings')\n")
@@ -160,7 +160,7 @@ JOINT_LIMIT = '<joint damping="2" armature="0.01" actuatorfrcrange="-50 50"/>'
 def test_a_torque_limit_that_is_not_at_its_actuator_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, moved: str
 ) -> None:
-    """The manifest reads it there; elsewhere it would be published as 0."""
+    """The manifest is read from the actuator; elsewhere the limit would be published as 0."""
     text = (character.ASSETS / "humanoid.xml").read_text(encoding="utf-8")
     assert limit in text
     (tmp_path / "humanoid.xml").write_text(text.replace(limit, moved), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A perturbed body differs from the published one in what is asked for, and in nothing else."""
+"""A perturbed body differs from the published one in friction, mass and inertia alone."""
 
 from __future__ import annotations
 

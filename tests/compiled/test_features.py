@@ -1,4 +1,4 @@
-"""Compiled features are those of torch."""
+"""Compiled features match those of torch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_compiled_features_match_torch_on_random_states(skeleton, rng):
 @pytest.mark.parametrize(
     "turn", [(0.5, 0.5, -0.5, 0.5), (0.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 0.0)]
 )
-def test_of_roots_that_point_straight_up_or_are_upside_down(skeleton, rng, turn):
+def test_compiled_features_match_torch_on_singular_root_rotations(skeleton, rng, turn):
     state = random_states(rng, skeleton.num_hinges, n=4)
     state.root_rot[:] = torch.tensor(turn)
     frames = compiled.style_frame(skeleton, state)

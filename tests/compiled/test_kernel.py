@@ -1,5 +1,4 @@
-"""Compiled kernels are a matter of speed: without them, and without a place to keep them, the
-numbers are the same."""
+"""Results are equal with and without compiled kernels and their cache."""
 
 from __future__ import annotations
 
@@ -46,13 +45,13 @@ def reference() -> str:
 
 @pytest.fixture(scope="module")
 def kept(reference, tmp_path_factory) -> Path:
-    """A folder with the code that a first run keeps."""
+    """The cache folder of a first run."""
     folder = tmp_path_factory.mktemp("kept")
     assert run(NUMBA_CACHE_DIR=str(folder)).stdout.split() == ["True", reference]
     return folder
 
 
-def test_kept_code_computes_the_same(reference, kept: Path):
+def test_cached_code_computes_the_same(reference, kept: Path):
     before = {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")}
     assert before
     ran = run(NUMBA_CACHE_DIR=str(kept))
@@ -60,7 +59,7 @@ def test_kept_code_computes_the_same(reference, kept: Path):
     assert {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")} == before
 
 
-def test_kept_code_that_is_cut_short_is_compiled_again(reference, kept: Path, tmp_path: Path):
+def test_truncated_cached_code_is_compiled_again(reference, kept: Path, tmp_path: Path):
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     (damaged,) = tmp_path.rglob("features._write_observations-*.nbc")
     damaged.write_bytes(damaged.read_bytes()[:40])
@@ -69,12 +68,12 @@ def test_kept_code_that_is_cut_short_is_compiled_again(reference, kept: Path, tm
     (line,) = ran.stderr.splitlines()
     assert line.startswith(f"{damaged}: cannot be read (")
     assert line.endswith("compiled again")
-    assert damaged.stat().st_size > 40  # kept anew
+    assert damaged.stat().st_size > 40  # cached again
 
 
 @pytest.mark.parametrize("left", [0, 40])
 @pytest.mark.parametrize("ending", ["nbc", "nbi"])
-def test_files_that_are_cut_short_are_named_and_removed(
+def test_truncated_cache_files_are_named_and_removed(
     kept: Path, tmp_path: Path, capsys, ending: str, left: int
 ):
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
@@ -104,7 +103,7 @@ def test_kernels_run_in_python_where_compilation_is_disabled(reference):
     assert ran.stdout.split() == ["True", reference]
 
 
-def test_where_no_code_can_be_kept_it_is_compiled_again(reference):
+def test_code_is_compiled_without_a_writable_cache(reference):
     only = "_UserProvidedCacheLocator"  # no other folder is tried
     ran = run(NUMBA_CACHE_DIR="/dev/null/kept", NUMBA_CACHE_LOCATOR_CLASSES=only)
     assert ran.stdout.split() == ["True", reference]
@@ -119,7 +118,7 @@ def test_kernel_falls_back_to_torch_with_a_notice_without_numba(reference, tmp_p
     assert line == "kernels run in torch, more slowly: numba does not work here (llvm is missing)"
 
 
-def test_another_choice_is_refused():
+def test_unknown_kernel_setting_is_refused():
     ran = run(REPERTOIRE_KERNELS="cuda")
     assert ran.returncode
     assert "REPERTOIRE_KERNELS=cuda: there are numba and torch" in ran.stderr

@@ -1,4 +1,4 @@
-"""Compiled parts of mirrored networks are those of torch, with their gradients."""
+"""Compiled parts of mirrored networks match those of torch, with their gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled states between two frames are those of torch."""
+"""Compiled interpolation of states matches that of torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pretrain.motion import library
 
 
 def test_compiled_blend_matches_torch(monkeypatch, rng):
-    """Near ones, far ones, and rotations that are the same with another sign."""
+    """For distant states, near ones, and equal rotations of opposite sign."""
     earlier = torch.randn(60, 21, generator=rng)
     later = torch.randn(60, 21, generator=rng)
     later[20:40] = earlier[20:40] + 1e-6 * later[20:40]

@@ -1,4 +1,4 @@
-"""Compiled distances of windows, and their rows, are those of torch."""
+"""Compiled distances of windows, and their rows, match those of torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pretrain.sim import stored_windows
 
 @pytest.fixture
 def torch_only(monkeypatch):
-    """The reference functions, without their compiled twins."""
+    """Use the reference functions instead of the compiled ones."""
     monkeypatch.setattr(stored_windows, "is_compiled", lambda: False)
 
 

@@ -1,6 +1,6 @@
-"""Libraries whose answers are known: an engine that plays clips, and policies that name one.
+"""Libraries of known performance: an engine that plays clips, and policies that select one.
 
-The clips are made up. Each repeats itself every second, so that a loop has no seam.
+The clips are synthetic and repeat every second, so that loops are continuous.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FALL_LASTS = 15
 def made_up_clip(
     name: str, forward: float = 0.0, left: float = 0.0, turn: float = 0.0, swing: float = 0.0
 ) -> MotionClip:
-    """A posture of its own, legs that swing once a second, and a root that moves steadily."""
+    """A posture of its own, legs that swing once a second, and a root of constant velocity."""
     skeleton = load_character("humanoid").skeleton
     time = np.arange(FRAMES) / CONTROL_RATE
     rng = np.random.default_rng(list(name.encode()))
@@ -95,8 +95,7 @@ def training_data(clips: tuple[MotionClip, ...] = CLIPS) -> TrainingData:
 class PlaybackEngine:
     """A `Backend` without physics: it plays the clip whose number is the first target.
 
-    With `falls`, every character lies for half a second in each two seconds, as if it fell and
-    rose.
+    With `falls`, every character lies for half a second in each two seconds.
     """
 
     box = None
@@ -123,7 +122,7 @@ class PlaybackEngine:
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
         flat = state.flatten()
-        # where a character stands or faces is no part of a motion
+        # position and heading do not identify a clip
         apart = torch.cdist(flat[:, 7:], self._frames[..., 7:].flatten(0, 1))
         height = (flat[:, 2:3] - self._frames[..., 2].flatten()).abs()
         nearest = (apart + 10 * height).argmin(1)
@@ -133,10 +132,10 @@ class PlaybackEngine:
         self._flat[ids] = flat
 
     def advance(self, targets: Tensor) -> Tensor:
-        asked = targets[:, 0].round().long().clamp(0, len(self._frames) - 1)
+        clip = targets[:, 0].round().long().clamp(0, len(self._frames) - 1)
         follows = torch.where(self._frame == FRAMES - 1, 1, self._frame + 1)
-        self._frame = torch.where(asked == self._clip, follows, 0)
-        self._clip = asked
+        self._frame = torch.where(clip == self._clip, follows, 0)
+        self._clip = clip
         self._steps += 1
         self._flat = self._frames[self._clip, self._frame].clone()
         self._flat[:, 2] = torch.where(self._down, 0.15, self._flat[:, 2])
@@ -167,8 +166,8 @@ def named_z(data: TrainingData) -> np.ndarray:
     return np.eye(len(data.library.names), LATENT_DIM, dtype=np.float32)
 
 
-def obedient(data: TrainingData) -> Any:
-    """A library that does the clip whose own z is nearest, and whose encoder reads z's clip."""
+def conditioned(data: TrainingData) -> Any:
+    """A library whose policy plays the clip of the nearest own z."""
     own = named_z(data)
 
     def act(state: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -179,8 +178,8 @@ def obedient(data: TrainingData) -> Any:
     return library_of(data, act)
 
 
-def deaf(data: TrainingData, clip: str) -> Any:
-    """A library that does `clip` whatever it is asked for."""
+def unconditioned(data: TrainingData, clip: str) -> Any:
+    """A library whose policy plays `clip` under any z."""
     number = data.library.names.index(clip)
 
     def act(state: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The card as files: what CARD.md shows is there, whatever the library."""
+"""The files of a card: CARD.md and the pictures that it links."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def curves() -> list[dict[str, float]]:
     ]
 
 
-def test_every_picture_on_the_page_is_there(tmp_path):
-    said = ["run is performed 12% of the time under its own z"]
-    full = {**card("walk", "run"), "caveats": said, "learning": learning(curves())}
+def test_every_picture_of_the_page_is_written(tmp_path):
+    caveats = ["run is performed 12% of the time under its own z"]
+    full = {**card("walk", "run"), "caveats": caveats, "learning": learning(curves())}
     page = write_card(tmp_path, "humanoid@1", "the table", full, LATENTS)
     text = page.read_text()
     assert "the table" in text
-    assert f"- {said[0]}" in text
+    assert f"- {caveats[0]}" in text
     pictures = re.findall(r"\]\((.+?\.png)\)", text)
     assert pictures == ["clips.png", "switches.png", "latents.png", "learning.png"]
     for name in pictures:

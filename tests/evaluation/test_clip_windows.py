@@ -1,4 +1,4 @@
-"""Tolerance and coverage, on the clips themselves and on motions that are a little off."""
+"""Tolerance and coverage, for the clips themselves and for other motions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, training_da
 
 
 def test_tolerance_is_floored_and_grows_with_clip_spread(targets):
-    """Two cycles that are the same would leave no room for any body."""
+    """Identical cycles have a spread of 0, which no simulated motion could meet."""
     data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
     floors = [target.tau for target in clip_windows(data.dataset.clips, scale, WINDOW)]

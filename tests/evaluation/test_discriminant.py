@@ -1,4 +1,4 @@
-"""Distinguishable skills, of features and of libraries whose answer is known."""
+"""Distinguishable skills, of features and libraries where their number is known."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_information_of_two_overlapping_gaussians_matches_theory(rng):
 def test_a_policy_that_ignores_z_has_one_skill(monkeypatch, seed):
     data = playback.training_data()
     playback.playback(monkeypatch, data)
-    setup = playback.setup_of(playback.deaf(data, "walk"), data, seconds=4.0)
+    setup = playback.setup_of(playback.unconditioned(data, "walk"), data, seconds=4.0)
     _, held = own_and_random_skills(setup, SKILLS, REPEATS, torch.Generator().manual_seed(seed))
     found = distinguishable_skills(setup, held)
     assert found["mean"] == pytest.approx(1, abs=0.2)
@@ -54,10 +54,10 @@ def test_a_policy_that_ignores_z_has_one_skill(monkeypatch, seed):
 
 
 def test_a_library_that_plays_clips_has_no_more_skills_than_clips(monkeypatch):
-    """And nearly as many: what few examples leave open, the bound gives away."""
+    """And nearly as many: with few examples the bound is lower."""
     data = playback.training_data()
     playback.playback(monkeypatch, data)
-    setup = playback.setup_of(playback.obedient(data), data, seconds=4.0)
+    setup = playback.setup_of(playback.conditioned(data), data, seconds=4.0)
     _, held = own_and_random_skills(setup, 40, 2 * REPEATS, torch.Generator().manual_seed(0))
     found = distinguishable_skills(setup, held)
     assert 3 < found["mean"] < len(data.library.names)

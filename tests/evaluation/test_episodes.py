@@ -1,4 +1,4 @@
-"""Random-skill episodes, of policies whose answer is known."""
+"""Random-skill episodes of policies with known measures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def limp(state: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 class ClipPlayer:
-    """Aims along the forward walk. It keeps time itself, which no skill can."""
+    """A policy that plays the forward walk, with a clock of its own."""
 
     def __init__(self, library: MotionLibrary):
         self.library = library
@@ -67,7 +67,7 @@ class ClipPlayer:
 
 
 class Echo:
-    """A policy that remembers z, and an encoder that answers with it or at a right angle."""
+    """A policy that stores z, and an encoder that returns it or a vector orthogonal to it."""
 
     dim = 4
 
@@ -136,13 +136,13 @@ def test_jerk_of_playback_matches_clip_and_noise_is_20x_higher(training_data):
         return float(episodes.jerk.mean()) / clip_jerk(training_data.library, [FORWARD])
 
     played = jerk_of(ClipPlayer(training_data.library))
-    assert played == pytest.approx(1, abs=0.25)  # the other walk jerks 1.7 times as much
+    assert played == pytest.approx(1, abs=0.25)  # the other walk's is 1.7
     assert jerk_of(jitter) > 20 * played
 
 
 @pytest.fixture(scope="module")
 def limp_episodes(every_clip) -> Episodes:
-    """64 worlds that begin upright and hang loose for five seconds; all have 3 s to get up."""
+    """64 limp characters that begin upright, for five seconds; all have 3 s to get up."""
     torch.set_num_threads(1)
     setup = playback.setup_of(library_of(every_clip, limp, no_code), every_clip, engine="mujoco")
     walk = every_clip.library.names.index("walk")
@@ -154,7 +154,7 @@ def limp_episodes(every_clip) -> Episodes:
     return observe_episodes(setup, env, LatentSampling(4, 200, 200, 0.0), rng)
 
 
-def test_limp_body_falls_and_its_episode_ends_after_patience(limp_episodes):
+def test_limp_body_falls_and_its_episode_ends_after_recovery_time(limp_episodes):
     falls = limp_episodes.falls
     assert (falls.falls == 1).float().mean() > 0.8
     assert (falls.falls <= 2).all()  # it may bounce
@@ -167,7 +167,7 @@ def test_a_limp_body_never_recovers(limp_episodes):
     assert not limp_episodes.recovered.any()
 
 
-def test_without_a_clip_that_rises_the_first_fall_ends_survival(training_data):
+def test_first_fall_ends_survival_without_a_getup_clip(training_data):
     skills = library_of(training_data, limp, no_code)
     setup = playback.setup_of(skills, training_data, engine="mujoco", seconds=3.0)
     assert setup.make_env(1, 1.0, torch.Generator()).falls.recovery == Recovery()
@@ -189,10 +189,10 @@ def test_survival_is_grouped_by_start_clip_with_mirrors_merged(training_data):
     assert "run" not in by_start_clip(clip[:3], survival[:3], library)
 
 
-def test_a_world_that_breaks_has_fallen_and_is_watched_no_more(training_data, monkeypatch):
+def test_broken_env_counts_as_fallen_and_its_episode_ends(training_data, monkeypatch):
     playback_data = playback.training_data()
     playback.playback(monkeypatch, playback_data)
-    setup = playback.setup_of(playback.obedient(playback_data), playback_data, seconds=2.0)
+    setup = playback.setup_of(playback.conditioned(playback_data), playback_data, seconds=2.0)
     env = setup.make_env(4, 2.0, torch.Generator().manual_seed(0))
     env.reset(torch.arange(4))
     advance = env.backend.advance

@@ -19,7 +19,7 @@ from skills_store.store import BUNDLED
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ("nosuch", "humanoid"),
         ("skil=x", "there are: skill"),
@@ -32,9 +32,9 @@ from skills_store.store import BUNDLED
         ("quick=yes", "quick=yes is neither true nor false"),
     ],
 )
-def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
+def test_invalid_argument_error_names_the_expected_value(argument, message, capsys):
     assert main([argument, f"store={BUNDLED}", "out="]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_unreadable_or_unwritable_paths_fail_before_measuring(capsys, monkeypatch):
@@ -47,7 +47,7 @@ def test_unreadable_or_unwritable_paths_fail_before_measuring(capsys, monkeypatc
 
 @pytest.fixture(scope="module")
 def two_clips(tmp_path_factory) -> str:
-    """A recipe of a clip that humanoid@1 has learned from and of one that it has never seen."""
+    """A recipe of a clip that humanoid@1 was trained on and of one that it was not."""
     recipe = tmp_path_factory.mktemp("recipe") / "two.yaml"
     walk = '{file: "pybullet:humanoid3d_walk.txt"}'
     edits = "[hold: {at: 1.8, seconds: 6}, sway: {size: 0.012}]"
@@ -65,7 +65,7 @@ class Output:
     err: str
 
     def page(self, ref: str) -> Path:
-        """Of two episodes by the recipe `two`, which its folder says."""
+        """The page of an evaluation with recipe `two` and two episodes, as its folder is named."""
         return self.folder / "cards" / f"{ref}-two-2" / "CARD.md"
 
     @property
@@ -76,19 +76,19 @@ class Output:
 
 @pytest.fixture(scope="module")
 def side_by_side(tmp_path_factory, two_clips) -> Output:
-    """Two libraries, measured in little time, as typed in an empty folder."""
+    """Two libraries, measured in little time by a command in an empty folder."""
     folder = tmp_path_factory.mktemp("side_by_side") / "Zoë=3, [日本]"
     folder.mkdir()
     out = StringIO()
     err = StringIO()
-    asked = [f"store={Path(BUNDLED).resolve()}", f"motions={two_clips}", "episodes=2"]
+    arguments = [f"store={Path(BUNDLED).resolve()}", f"motions={two_clips}", "episodes=2"]
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("PYTHONPATH", str(Path.cwd()))
         patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
         patch.setattr("pretrain.evaluation.robustness.TRIAL_SECONDS", 1.0)
-        assert main(["humanoid@1", "mobility@8", *asked]) == 0, err.getvalue()
+        assert main(["humanoid@1", "mobility@8", *arguments]) == 0, err.getvalue()
     return Output(folder, out.getvalue(), err.getvalue())
 
 
@@ -131,7 +131,7 @@ def test_skills_picture_shows_each_clip_and_random_skills(side_by_side):
 
 @pytest.fixture
 def measured(monkeypatch) -> None:
-    """A card, at once."""
+    """Replace the measurement by a fixed card."""
     card = {
         "time_on_clip": {"mean": 0.5, "least": 0.5, "per_clip": {"walk": 0.5}},
         "coverage_per_clip": {"walk": 0.5},
@@ -145,11 +145,11 @@ def measured(monkeypatch) -> None:
 def test_card_is_written_without_rendering_and_a_notice_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MUJOCO_GL", "disabled")
     assert main(["humanoid@1", f"store={BUNDLED}", f"out={tmp_path}/card"]) == 0
-    (said,) = capsys.readouterr().err.splitlines()
+    (notice,) = capsys.readouterr().err.splitlines()
     page = tmp_path / "card" / "CARD.md"
     reason = "no picture of the skills: no rendering here (MUJOCO_GL=disabled: "
-    assert said.startswith(f"wrote {page}; {reason}")
-    assert said.endswith("; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")
+    assert notice.startswith(f"wrote {page}; {reason}")
+    assert notice.endswith("; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")
     assert json.loads((tmp_path / "card" / "card.json").read_text())["time_on_clip"]
     assert {path.name for path in page.parent.glob("*.png")} == {"clips.png", "latents.png"}
     assert "skills.png" not in page.read_text()

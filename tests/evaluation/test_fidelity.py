@@ -1,4 +1,4 @@
-"""Fidelity: the Frechet distance has known answers, and the clips are as faithful as it gets."""
+"""Fidelity: the Frechet distance in closed form, and the fidelity of the clips themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast standing feet move: nothing where they stay, their speed where they slide."""
+"""Foot slide: the speed of feet in contact."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_span_with_a_step_in_it_does_not_count():
     assert STEPS > 2 * SPAN
 
 
-def test_feet_of_a_walk_stand_by_turns_and_those_of_a_run_fly(library, skeleton):
+def test_feet_stand_during_most_of_a_walk_and_little_of_a_run(library, skeleton):
     def feet_of(name: str) -> Feet:
         clip = library.names.index(name)
         first = int(library.starts[clip])

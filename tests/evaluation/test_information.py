@@ -1,4 +1,4 @@
-"""The von Mises-Fisher bound, where it is known in closed form or from the field's figures."""
+"""The von Mises-Fisher bound against its closed form and published figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_no_agreement_is_no_information():
     assert information_bound(-0.3, 16) == 0.0
 
 
-def test_in_three_dimensions_it_is_the_closed_form():
+def test_information_bound_in_3_dimensions_is_the_closed_form():
     """There the normalizer is kappa / (4 pi sinh kappa), and the mean cosine coth k - 1 / k."""
     kappa = 5.0
     cosine = 1 / math.tanh(kappa) - 1 / kappa
@@ -39,5 +39,5 @@ def test_information_bound_grows_with_cosine_and_stays_finite():
     assert all(math.isfinite(bound) for bound in bounds)
 
 
-def test_a_library_without_latents_has_none():
+def test_information_bound_is_none_in_1_dimension():
     assert information_bound(0.5, 1) is None

@@ -1,4 +1,4 @@
-"""Intervals of means, shares and rates, whose answers are known."""
+"""Intervals of means, shares and rates against known values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_intervals_of_empty_data_are_null():
     assert interval(torch.ones(1)) == {"n": 1, "mean": 1.0, "interval": None}
 
 
-def test_the_interval_of_few_values_is_students():
+def test_interval_of_few_values_uses_students_t():
     """Of 1, 2, 3: 2 +- 4.303 / sqrt(3)."""
     found = interval(torch.tensor([1.0, 2.0, 3.0]))["interval"]
     assert found == pytest.approx([2 - 2.4841, 2 + 2.4841], abs=1e-3)

@@ -17,5 +17,5 @@ def test_jerk_of_a_polynomial_is_its_third_derivative():
     assert jerk(motion, 30.0).tolist() == pytest.approx([2.0], rel=1e-6)
 
 
-def test_the_running_clip_is_the_jerkiest(library):
+def test_run_has_over_twice_the_jerk_of_the_walk(library):
     assert clip_jerk(library, [RUN]) > 2 * clip_jerk(library, [WALK])

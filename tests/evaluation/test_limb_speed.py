@@ -33,10 +33,12 @@ def test_speed_is_averaged_over_the_last_two_seconds() -> None:
     assert speed[-1] == pytest.approx(0.0, abs=1e-4)
 
 
-def test_a_clip_of_a_single_window_asks_for_none() -> None:
+def test_single_window_requires_no_limb_speed() -> None:
     assert required_limb_speed(moving(0.4, steps=1)[:, 0], SKELETON) == 0.0
 
 
 @pytest.mark.parametrize(("speed", "required"), [(0.4, 0.2), (0.04, 0.0)])
-def test_a_clip_asks_for_half_its_speed_and_a_stand_for_none(speed: float, required: float) -> None:
+def test_required_limb_speed_is_half_the_clips_or_0_for_a_stand(
+    speed: float, required: float
+) -> None:
     assert required_limb_speed(moving(speed)[:, 0], SKELETON) == pytest.approx(required, abs=1e-3)

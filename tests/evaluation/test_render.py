@@ -1,4 +1,4 @@
-"""Film strips: frames, bars that tell how it goes, and a machine that cannot draw says so."""
+"""Film strips: frames, status bars, and the error of a machine that cannot render."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def data():
 
 def test_a_played_clip_is_green_throughout(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    strips = hold_clips(playback.setup_of(playback.obedient(data), data), ["walk", "lie"])
+    strips = hold_clips(playback.setup_of(playback.conditioned(data), data), ["walk", "lie"])
     assert [strip.title for strip in strips] == [
         f"{clip}: on clip 100% of 10 s, 0 falls" for clip in ("walk", "lie")
     ]
@@ -46,7 +46,7 @@ def test_a_played_clip_is_green_throughout(data, monkeypatch):
 
 def test_falls_are_red_and_counted(data, monkeypatch):
     playback.playback(monkeypatch, data, falls=True)
-    setup = playback.setup_of(playback.obedient(data), data)
+    setup = playback.setup_of(playback.conditioned(data), data)
     (strip,) = hold_clips(setup, ["walk"])
     assert strip.title.endswith("5 falls")
     assert 60 < sum(color == DOWN for color in strip.colors) < 90
@@ -57,13 +57,13 @@ def test_falls_are_red_and_counted(data, monkeypatch):
 
 def test_an_unknown_clip_is_refused_and_the_others_named(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    setup = playback.setup_of(playback.obedient(data), data)
+    setup = playback.setup_of(playback.conditioned(data), data)
     with pytest.raises(ValueError, match=r"no clip 'jump'; there are: stand, walk"):
         hold_clips(setup, ["jump"])
 
 
 class StubRenderer:
-    """Paints every frame in one color: how MuJoCo draws is settled at its first import."""
+    """Paints every frame in one color: MuJoCo's renderer is chosen at its first import."""
 
     def update_scene(self, data, camera) -> None:
         self.height = float(data.qpos[2])
@@ -103,23 +103,23 @@ def test_pictures_are_stacked():
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ("out=walk.jpg", "out=walk.jpg: name a .png"),
         ("random=yes", "random=yes is neither true nor false"),
     ],
 )
-def test_a_wrong_argument_is_refused_before_anything_is_drawn(argument, said, capsys):
+def test_a_wrong_argument_is_refused_before_anything_is_drawn(argument, message, capsys):
     assert main([argument]) == 2
-    assert capsys.readouterr().err == f"{said}\n"
+    assert capsys.readouterr().err == f"{message}\n"
 
 
 @pytest.mark.parametrize("gl", ["disabled", "osmesa", "glfw"])
 def test_missing_renderer_is_a_one_line_error(gl, tmp_path):
-    asked = ["skill=humanoid@1", f"store={BUNDLED}", "clips=walk", f"out={tmp_path}/walk.png"]
+    arguments = ["skill=humanoid@1", f"store={BUNDLED}", "clips=walk", f"out={tmp_path}/walk.png"]
     kept = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
     run = subprocess.run(
-        [sys.executable, "-m", "pretrain.render", *asked],
+        [sys.executable, "-m", "pretrain.render", *arguments],
         env=kept | {"MUJOCO_GL": gl},
         capture_output=True,
         text=True,
@@ -127,8 +127,8 @@ def test_missing_renderer_is_a_one_line_error(gl, tmp_path):
     )
     if not run.returncode:
         pytest.skip(f"MUJOCO_GL={gl} draws here")
-    *_, said = run.stderr.splitlines()
+    *_, message = run.stderr.splitlines()
     assert run.returncode == 2
     assert "Traceback" not in run.stderr
-    assert said.startswith(f"no rendering here (MUJOCO_GL={gl}: ")
-    assert said.endswith("); install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")
+    assert message.startswith(f"no rendering here (MUJOCO_GL={gl}: ")
+    assert message.endswith("); install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")

@@ -1,4 +1,4 @@
-"""Robustness: a limp body survives nothing, a played clip everything; and latency is a step."""
+"""Robustness of a limp body and of clip playback, and the latency of one step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pretrain.evaluation.robustness import BODIES, PUSHES, DelayedPolicy, robust
 from tests.evaluation import playback
 
 
-def test_a_played_clip_survives_everything(monkeypatch):
+def test_clip_playback_survives_every_disturbance(monkeypatch):
     data = playback.training_data()
     playback.playback(monkeypatch, data)
-    setup = playback.setup_of(playback.obedient(data), data, episodes=16)
+    setup = playback.setup_of(playback.conditioned(data), data, episodes=16)
     found = robustness(setup, torch.Generator().manual_seed(0))
     assert set(found) == {
         *BODIES,
@@ -26,10 +26,10 @@ def test_a_played_clip_survives_everything(monkeypatch):
     assert {share["n"] for share in rated.values()} == {16}
 
 
-def test_falls_that_are_got_up_from_are_no_survival(monkeypatch):
+def test_falls_with_recovery_are_not_survived(monkeypatch):
     data = playback.training_data()
     playback.playback(monkeypatch, data, falls=True)
-    setup = playback.setup_of(playback.obedient(data), data, episodes=16)
+    setup = playback.setup_of(playback.conditioned(data), data, episodes=16)
     found = robustness(setup, torch.Generator().manual_seed(0))
     assert found["undisturbed"]["mean"] == pytest.approx(44 / 150)  # it falls in the 45th step
     assert found["push_100_newton"]["mean"] == 0
@@ -55,7 +55,7 @@ def test_a_limp_body_falls_and_never_gets_up(training_data):
 def test_a_library_without_upright_clips_is_not_pushed(monkeypatch):
     data = playback.training_data(playback.CLIPS[-1:])
     playback.playback(monkeypatch, data)
-    setup = playback.setup_of(playback.obedient(data), data)
+    setup = playback.setup_of(playback.conditioned(data), data)
     found = robustness(setup, torch.Generator().manual_seed(0))
     assert {share["mean"] for share in found.values()} == {None}
 

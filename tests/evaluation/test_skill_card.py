@@ -35,7 +35,7 @@ def played() -> dict:
     with pytest.MonkeyPatch.context() as patch:
         playback.playback(patch, data)
         conditions = Conditions(episodes=64, engine=playback.ENGINE)
-        return skill_card(playback.obedient(data), data, conditions)
+        return skill_card(playback.conditioned(data), data, conditions)
 
 
 def test_playing_the_clips_is_perfect_by_every_measure(played):
@@ -77,7 +77,7 @@ def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
     data = playback.training_data()
     playback.playback(monkeypatch, data)
     monkeypatch.setattr("pretrain.evaluation.skill_card.QUICK", Conditions(16, engine="playback"))
-    card = quick_card(playback.obedient(data), data, 0)
+    card = quick_card(playback.conditioned(data), data, 0)
     assert set(card) == {*HEADLINE, "detail", "caveats"}
     assert "survival" not in table({"quick": card})
     assert "time on clip" in table({"quick": card})
@@ -88,8 +88,8 @@ def test_evaluation_on_other_clips_adds_a_caveat():
     skills = bundled("humanoid@1")
     own = evaluate(skills, FEW)
     other = evaluate(skills, FEW, "locomotion_smooth")
-    said = "measured by the clips of 'locomotion_smooth', whatever it learned from"
-    assert other["caveats"][0] == said
+    caveat = "measured by the clips of 'locomotion_smooth', whatever it learned from"
+    assert other["caveats"][0] == caveat
     assert other["jerk"] > 1.1 * own["jerk"]
     assert other["cost"] == own["cost"] == skills.version.manifest.card["cost"]
 
@@ -125,17 +125,17 @@ def test_evaluation_refuses_a_different_control_dt():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     body = manifest.character.model_copy(update={"control_dt": 1 / 60})
     faster = manifest.model_copy(update={"character": body})
-    said = r"'humanoid': control_dt is 0\.0166667 s, expected 0\.0333333"
-    with pytest.raises(ValueError, match=said):
+    message = r"'humanoid': control_dt is 0\.0166667 s, expected 0\.0333333"
+    with pytest.raises(ValueError, match=message):
         load_published_data(faster, WINDOW)
 
 
 def test_evaluation_refuses_lineage_without_motions():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     lineage = manifest.lineage.model_copy(update={"config": {}})
-    silent = manifest.model_copy(update={"lineage": lineage})
+    without_motions = manifest.model_copy(update={"lineage": lineage})
     with pytest.raises(ValueError, match="humanoid's lineage names no 'motions'"):
-        load_published_data(silent, WINDOW)
+        load_published_data(without_motions, WINDOW)
 
 
 def test_evaluation_refuses_clips_that_differ_from_lineage():
@@ -143,8 +143,8 @@ def test_evaluation_refuses_clips_that_differ_from_lineage():
     first, *rest = manifest.lineage.clips
     renamed = first.model_copy(update={"name": "jump"})
     edited = manifest.lineage.model_copy(update={"clips": (renamed, *rest)})
-    said = f"learned from other clips .*: jump, {first.name} changed"
-    with pytest.raises(ValueError, match=said):
+    message = f"learned from other clips .*: jump, {first.name} changed"
+    with pytest.raises(ValueError, match=message):
         load_published_data(manifest.model_copy(update={"lineage": edited}), WINDOW)
 
 
@@ -166,11 +166,11 @@ def test_caveats_list_falling_unperformed_and_alike_skills(played, training_data
         "time_on_clip": {**played["time_on_clip"], "per_clip": {"walk": 0.12, "run": 0.9}},
         "information": {**played["information"], "distinguishable": 1.4},
     }
-    said = caveats(thin, clips)
-    assert "walk falls 4.8 times a minute under its own z" in said
-    assert "walk is performed 12% of the time under its own z" in said
-    assert any("only 1.4 can be told apart" in line for line in said)
-    assert not any(line.startswith("run") and "clip" not in line for line in said[-2:])
+    lines = caveats(thin, clips)
+    assert "walk falls 4.8 times a minute under its own z" in lines
+    assert "walk is performed 12% of the time under its own z" in lines
+    assert any("only 1.4 can be told apart" in line for line in lines)
+    assert not any(line.startswith("run") and "clip" not in line for line in lines[-2:])
     one = caveats(played, replace(clips, clips=clips.clips[:1]))
     assert one[0].startswith("1 clip(s), 1.3 s")
     assert "64 episodes, fewer than 1000" in one

@@ -27,7 +27,7 @@ def measure(skills, data):
 
 def test_speed_and_turn_ranges_match_the_clips(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    card, detail, _, _ = measure(playback.obedient(data), data)
+    card, detail, _, _ = measure(playback.conditioned(data), data)
     assert card["forward_speed"] == pytest.approx([0, playback.SPEED], abs=0.02)
     assert card["lateral_speed"] == pytest.approx([0, playback.SIDE_SPEED], abs=0.02)
     assert card["turn_rate"] == pytest.approx([0, playback.TURN_RATE], abs=0.02)
@@ -37,7 +37,7 @@ def test_speed_and_turn_ranges_match_the_clips(data, monkeypatch):
 
 def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    card, _, switches, times = measure(playback.obedient(data), data)
+    card, _, switches, times = measure(playback.conditioned(data), data)
     assert card["reach_90_percent"] == 1.0
     assert card["seconds_to_90_percent"] == pytest.approx(SMOOTHING / 30, abs=0.01)
     stand = data.library.names.index("stand")
@@ -46,10 +46,10 @@ def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypat
     assert times[still].isnan().all()  # neither moves: there is no change of velocity
 
 
-def test_a_change_after_which_the_worlds_lie_is_not_reached(data, monkeypatch):
+def test_lying_worlds_do_not_reach_a_velocity_change(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    _, _, switches, times = measure(playback.obedient(data), data)
-    setup = playback.setup_of(playback.obedient(data), data)
+    _, _, switches, times = measure(playback.conditioned(data), data)
+    setup = playback.setup_of(playback.conditioned(data), data)
     own, _ = own_and_random_skills(setup, 4, 2, torch.Generator().manual_seed(0))
     switches.recording.down[:] = True
     fallen = response_times(setup, own, switches)
@@ -57,23 +57,23 @@ def test_a_change_after_which_the_worlds_lie_is_not_reached(data, monkeypatch):
     assert fallen[~fallen.isnan()].isinf().all()
 
 
-def test_a_library_that_lies_does_not_stand(data, monkeypatch):
+def test_library_of_a_lying_clip_does_not_stand(data, monkeypatch):
     lying = playback.training_data(tuple(clip for clip in playback.CLIPS if clip.name == "lie"))
     playback.playback(monkeypatch, lying)
-    card, _, _, _ = measure(playback.obedient(lying), lying)
+    card, _, _, _ = measure(playback.conditioned(lying), lying)
     assert not card["stands"]
 
 
 def test_policy_that_only_walks_has_a_single_speed_and_no_stand(data, monkeypatch):
     playback.playback(monkeypatch, data)
-    card, _, _, times = measure(playback.deaf(data, "walk"), data)
+    card, _, _, times = measure(playback.unconditioned(data, "walk"), data)
     assert not card["stands"]
     assert card["forward_speed"] == pytest.approx([playback.SPEED] * 2, abs=0.02)
-    assert torch.isfinite(times[~times.isnan()]).all()  # it walks at once, whatever is asked
+    assert torch.isfinite(times[~times.isnan()]).all()  # it walks at once under any z
 
 
 def test_a_library_that_falls_every_two_seconds_has_no_ranges(data, monkeypatch):
     playback.playback(monkeypatch, data, falls=True)
-    walk_alone = playback.deaf(data, "walk")
+    walk_alone = playback.unconditioned(data, "walk")
     card, _, _, _ = measure(walk_alone, data)
     assert not card["stands"]

@@ -41,7 +41,7 @@ def test_libraries_are_compared_by_all_clips_of_any(lines):
     assert lines[-1] == f"{NOTHING}: nothing to measure"
 
 
-def test_ranges_and_answers_are_in_words(lines):
+def test_ranges_and_booleans_are_written_in_words(lines):
     assert line(lines, "forward speed, m/s") == ["-0.50", "to", "3.00"] * 2
     assert line(lines, "stands") == ["yes", "yes"]
 
@@ -59,7 +59,7 @@ def test_cost_counts_the_samples_of_all_parents():
     assert cells == "1.0 M, 1 min x 1 after 5.0 M"
 
 
-def test_a_dotted_path_leads_into_groups():
+def test_dotted_path_reads_nested_values():
     assert value_at({"a": {"b": 1}}, "a.b") == 1
     assert value_at({"a": 1}, "a.b") is None
     assert value_at({}, "a") is None
