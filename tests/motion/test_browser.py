@@ -88,7 +88,7 @@ def test_shapes_have_the_sizes_of_the_model():
         assert faces.max() < len(vertices)
 
 
-def test_without_viser_one_line_says_what_to_install(monkeypatch, capsys):
+def test_missing_viser_error_has_the_install_command(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "viser", None)
     assert main(["preview", "everyday", "--browser"]) == 2
     (line,) = capsys.readouterr().err.splitlines()

@@ -80,10 +80,10 @@ def test_convert_refuses_two_files_of_one_name_before_it_writes(folder, capsys, 
     (folder / "in" / "again").mkdir()
     (folder / "in" / other).write_bytes((folder / "in" / "stand.npz").read_bytes())
     assert main(["convert", str(folder / "in"), str(folder / "out")]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert str(folder / "in" / other) in said
-    assert str(folder / "in" / "walk.npz") in said
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert str(folder / "in" / other) in error
+    assert str(folder / "in" / "walk.npz") in error
     assert not (folder / "out").exists()
 
 
@@ -150,7 +150,7 @@ def test_a_folder_with_a_bundled_recipes_name_is_read(folder, capsys, monkeypatc
     ]
 
 
-def test_a_recipe_with_an_unreadable_clip_is_bad_and_the_next_path_is_checked(folder, capsys):
+def test_recipe_with_an_unreadable_clip_is_bad_and_check_continues(folder, capsys):
     (folder / "mine.yaml").write_text("name: mine\nmotions: [{file: gone.npz}]\n")
     assert main(["check", str(folder / "mine.yaml"), str(folder / "in")]) == 1
     printed = capsys.readouterr().out
@@ -191,7 +191,7 @@ def test_a_root_that_jumps_is_bad(stroll):
     assert judge(replace(stroll, root_pos=moved)).verdict == BAD
 
 
-def test_a_non_commercial_licence_is_named(stroll):
+def test_non_commercial_licence_is_reported(stroll):
     verdict = judge(replace(stroll, licence="CC-BY-NC-4.0"))
     assert verdict.verdict == GOOD
     assert "not for products" in verdict.advice[-1]
@@ -199,14 +199,14 @@ def test_a_non_commercial_licence_is_named(stroll):
 
 @pytest.mark.parametrize(("peak", "flies"), [(0.02, False), (0.3, True)])
 def test_a_gap_under_the_feet_is_no_flight(still, peak, flies):
-    """A retargeted walk floats by a centimeter or two, whose curve says nothing of gravity."""
+    """A retargeted walk floats by a centimeter or two, without following gravity."""
     hop = np.zeros((len(still), 3))
     hop[20:33, 2] = peak * np.sin(np.linspace(0, np.pi, 13))
     fall = measure(replace(still, root_pos=still.root_pos + hop)).fall
     assert np.isfinite(fall) is np.bool_(flies)
 
 
-def test_a_short_flight_does_not_overturn_the_verdict_of_a_long_one(still):
+def test_short_flight_does_not_change_the_fall_of_a_long_one(still):
     hop = np.zeros((len(still), 3))
     since = np.arange(11) / still.fps
     hop[10:21, 2] = GRAVITY / 2 * since * (since[-1] - since)
@@ -216,7 +216,7 @@ def test_a_short_flight_does_not_overturn_the_verdict_of_a_long_one(still):
 
 
 def test_foot_on_its_side_counts_as_no_contact(still):
-    """Its sole faces sideways or up: neither its height nor its way over the ground count."""
+    """Its sole faces sideways or up: neither its height nor its slide counts."""
     laid = multiply(from_axis_angle("y", np.full(len(still), np.pi / 2)), still.root_rot)
     place = np.linspace([0, 0, 0.2], [0.5, 0, 0.2], len(still))
     lying = measure(replace(still, root_rot=laid, root_pos=place))
@@ -227,12 +227,12 @@ def test_a_hinge_that_goes_all_the_way_round_is_usable_with_advice(still):
     round_ = from_axis_angle("x", np.linspace(0, 2 * np.pi, len(still)))
     verdict = judge(replace(still, joint_rot=still.joint_rot | {"right_upper_arm": round_}))
     assert verdict.verdict == USABLE
-    said = f"hinge right_shoulder_x turns on to 6.3 rad in frame {len(still) - 1}"
-    assert any(line.startswith(said) for line in verdict.advice)
+    advice = f"hinge right_shoulder_x turns on to 6.3 rad in frame {len(still) - 1}"
+    assert any(line.startswith(advice) for line in verdict.advice)
 
 
 @pytest.mark.parametrize("off", [0.035, -0.04])
-def test_the_advice_on_a_clip_off_the_ground_puts_it_there(stroll, off):
+def test_advised_plant_edit_puts_the_clip_on_the_ground(stroll, off):
     lifted = replace(stroll, root_pos=stroll.root_pos + np.array([0, 0, off]))
     advised = [line for line in judge(lifted).advice if "`plant: {level: true}`" in line]
     assert advised

@@ -1,4 +1,4 @@
-"""What is done to a clip after it was read."""
+"""Low-pass filtering of a clip, and its hinge angles."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pretrain.characters.rotations import from_axis_angle, log
 from pretrain.motion.clip import MotionClip
 
 AMPLITUDE = 0.1  # m of the root, rad of its heading and of a knee
-INNER = slice(30, -30)  # a reflected end is another wave's
+INNER = slice(30, -30)  # without the ends, which are padded by reflection
 
 
 def swaying(walk: MotionClip, hz: float) -> MotionClip:
-    """A walk's first pose for 4 s, moved forward at 1 m/s; root, heading and left knee go to and
-    fro."""
+    """A walk's first pose for 4 s, moved forward at 1 m/s; root, heading and left knee
+    oscillate."""
     time = np.arange(121) / walk.fps
     wave = AMPLITUDE * np.sin(2 * np.pi * hz * time)
     held = {body: np.tile(q[:1], (len(time), 1)) for body, q in walk.joint_rot.items()}
@@ -67,15 +67,15 @@ def test_low_pass_warns_of_its_shift_and_changes_the_digest(training_data):
     passed = run.low_passed(2.0)
     far = np.linalg.norm(passed.body_positions() - run.body_positions(), axis=-1).max(-1)
     assert far.argmax() > 0
-    said = (
+    warning = (
         f"{run.name}: low-passed at 2 Hz, which moves a body by up to {far.max():.2f} m "
         f"(frame {far.argmax()})"
     )
-    assert passed.warnings == ("old", said)
+    assert passed.warnings == ("old", warning)
     assert len({c.digest for c in (run, passed, run.low_passed(3.0), walk.low_passed(2.0))}) == 4
 
 
-def test_hinge_angles_are_those_of_the_range_whatever_the_signs_of_the_file(stroll):
+def test_hinge_angles_do_not_depend_on_quaternion_signs(stroll):
     other = replace(stroll, joint_rot={body: -q for body, q in stroll.joint_rot.items()})
     assert other.joint_pos == pytest.approx(stroll.joint_pos, abs=1e-9)
     middle = (np.array(stroll.skeleton.lower) + np.array(stroll.skeleton.upper)) / 2

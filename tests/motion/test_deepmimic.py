@@ -1,5 +1,4 @@
-"""The DeepMimic importer: against the raw file's own kinematics, and against files that are
-wrong."""
+"""The DeepMimic importer: against the raw file's own kinematics, and invalid files."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ def raw(name: str) -> bytes:
 
 
 def raw_wrist(frame: np.ndarray) -> np.ndarray:
-    """Right wrist in the raw file's y-up world, by its own chain: root, chest, shoulder, elbow.
-    Written on its own."""
+    """Right wrist in the raw file's y-up world by root, chest, shoulder and elbow, independent of
+    the importer."""
 
     def unit(q: np.ndarray) -> np.ndarray:
         return q / np.linalg.norm(q)
@@ -48,7 +47,7 @@ def raw_wrist(frame: np.ndarray) -> np.ndarray:
 def test_wrist_is_where_the_raw_file_puts_it(skeleton, name):
     data = raw(name)
     frames = np.array(json.loads(data)["Frames"])
-    frames[:, 0] = 1 / 30  # every frame its own, so that nothing is interpolated
+    frames[:, 0] = 1 / 30  # one frame per control step: nothing is interpolated
     document = json.dumps({"Loop": "none", "Frames": frames.tolist()}).encode()
     clip = deepmimic.read(document, name, skeleton)
     assert len(clip) == len(frames)
@@ -90,9 +89,11 @@ def test_odd_frame_durations_are_integrated(skeleton):
 
 def test_non_unit_quaternions_are_normalized_with_a_warning(skeleton):
     clip = read_clip(raw("humanoid3d_kick"), "humanoid3d_kick.txt", skeleton)
-    (said,) = (warning for warning in clip.warnings if "non-unit" in warning)
-    assert "29 non-unit quaternions normalized, worst |q| = 0.583, right_thigh in frame 27" in said
-    assert "(right_thigh 20, right_foot 9)" in said
+    (warning,) = (line for line in clip.warnings if "non-unit" in line)
+    assert (
+        "29 non-unit quaternions normalized, worst |q| = 0.583, right_thigh in frame 27" in warning
+    )
+    assert "(right_thigh 20, right_foot 9)" in warning
     np.testing.assert_allclose(np.linalg.norm(clip.root_rot, axis=-1), 1, atol=1e-9)
 
 
@@ -168,8 +169,8 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_file_is_refused_by_name_and_frame(skeleton, case):
-    make, change, said = BAD[case]
-    with pytest.raises(ClipError, match=said) as caught:
+    make, change, message = BAD[case]
+    with pytest.raises(ClipError, match=message) as caught:
         read_clip(make(change), "walk.txt", skeleton)
     assert str(caught.value).startswith("walk.txt: ")
     assert len(str(caught.value)) < 200

@@ -84,17 +84,17 @@ def test_jump_reaches_40_cm_and_lands_at_its_start(everyday):
     assert np.linalg.norm(jump.root_pos[-1, :2] - jump.root_pos[0, :2]) < 0.1
 
 
-def test_its_licences_let_trained_weights_be_shipped(everyday):
+def test_everyday_licences_permit_shipping_trained_weights(everyday):
     assert {clip.licence for clip in everyday.clips} == {"LicenseRef-CMU-MoCap"}
     assert not any(is_non_commercial(clip.licence) for clip in everyday.clips)
     assert "may not resell this data" in (EVERYDAY / "LICENSE.txt").read_text(encoding="utf-8")
 
 
-def test_its_data_is_small():
+def test_bundled_clips_are_small():
     assert sum(file.stat().st_size for file in EVERYDAY.iterdir()) < LARGEST
 
 
-def test_it_needs_no_download(monkeypatch, skeleton):
+def test_recipe_needs_no_download(monkeypatch, skeleton):
     def refuse(cache):
         raise AssertionError(cache)
 
@@ -121,7 +121,7 @@ def test_loading_the_dataset_is_deterministic(everyday, skeleton):
 
 
 @pytest.mark.parametrize(
-    ("licence", "so"),
+    ("licence", "expected"),
     [
         ("CC-BY-NC-4.0", True),
         ("CC BY-NC-ND 4.0", True),
@@ -132,5 +132,5 @@ def test_loading_the_dataset_is_deterministic(everyday, skeleton):
         ("LicenseRef-CMU-MoCap", False),
     ],
 )
-def test_non_commercial_licences_are_recognized(licence, so):
-    assert is_non_commercial(licence) is so
+def test_non_commercial_licences_are_recognized(licence, expected):
+    assert is_non_commercial(licence) is expected

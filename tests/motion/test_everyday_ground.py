@@ -32,7 +32,7 @@ def test_dataset_is_everyday_plus_the_getup_clip(ground, everyday):
     assert ground.doubts == ()
 
 
-def test_the_get_up_is_good(get_up):
+def test_getup_clip_is_good(get_up):
     verdict = judge(get_up)
     assert (verdict.verdict, verdict.advice) == (GOOD, ())
     assert verdict.measures
@@ -55,14 +55,14 @@ def test_only_the_getup_clip_is_marked_rising():
     assert named == {GET_UP, f"{GET_UP}_mirror"}
 
 
-def test_its_licences_travel_and_let_trained_weights_be_shipped(get_up):
+def test_getup_licences_permit_shipping_trained_weights(get_up):
     assert get_up.licence == "Zlib AND MIT AND LicenseRef-CMU-MoCap"
     assert not is_non_commercial(get_up.licence)
     text = (EVERYDAY / "LICENSE.txt").read_text(encoding="utf-8")
     assert "getup_facedown.npz: Zlib AND MIT" in text
 
 
-def test_it_needs_no_download(monkeypatch, skeleton):
+def test_recipe_needs_no_download(monkeypatch, skeleton):
     def refuse(cache):
         raise AssertionError(cache)
 

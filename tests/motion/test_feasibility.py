@@ -53,7 +53,7 @@ def test_ground_penetration_is_reported_with_its_frame(training_data):
     assert find_doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()
 
 
-def test_a_body_upside_down_is_named_with_how_often(training_data):
+def test_inverted_root_is_reported_with_its_number_of_frames(training_data):
     walk = training_data.dataset.clips[0]
     turned = multiply(walk.root_rot, np.array([0.0, 1.0, 0.0, 0.0]))
     (down,) = find_implausible(replace(walk, root_rot=turned))
@@ -61,7 +61,7 @@ def test_a_body_upside_down_is_named_with_how_often(training_data):
 
 
 @pytest.mark.parametrize("turns", [0.0, 1.0, -2.0])
-def test_a_hinge_past_its_range_is_named_with_the_frame(training_data, turns):
+def test_hinge_past_its_range_is_reported_with_the_frame(training_data, turns):
     walk = training_data.dataset.clips[0]
     knee = walk.joint_rot["left_shin"].copy()
     knee[7] = from_axis_angle("y", np.array([-2.0 + 2 * np.pi * turns]))
@@ -76,7 +76,7 @@ def test_a_whole_turn_of_a_hinge_is_the_same_pose(training_data):
     assert find_implausible(replace(walk, joint_rot=turned)) == ()
 
 
-def test_a_clip_in_which_nothing_moves_is_named(training_data):
+def test_motionless_clip_is_reported(training_data):
     walk = training_data.dataset.clips[0]
     still = {body: np.repeat(q[:1], len(q), 0) for body, q in walk.joint_rot.items()}
     place = np.repeat(walk.root_pos[:1], len(walk), 0)

@@ -1,4 +1,4 @@
-"""The default clips are fetched once, whole, by however many processes at a time."""
+"""The default clips are fetched once and completely, also by concurrent processes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_placing_a_missing_folder_raises_os_error(tmp_path: Path) -> None:
         fetch._place(tmp_path / "nothing", tmp_path / "folder")
 
 
-def test_clips_that_are_not_those_expected_are_not_used(tmp_path: Path) -> None:
+def test_clips_with_other_contents_are_refused(tmp_path: Path) -> None:
     (tmp_path / "humanoid3d_walk.txt").write_text("another walk")
     with pytest.raises(OSError, match="not used"):
         fetch._check(tmp_path)
 
 
-def test_clips_that_cannot_be_fetched_are_one_line_and_status_2(
+def test_failed_fetch_is_a_one_line_error_with_status_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(command: list[str], **_: object) -> CompletedProcess[str]:
@@ -56,6 +56,6 @@ def test_clips_that_cannot_be_fetched_are_one_line_and_status_2(
     monkeypatch.setattr(fetch.subprocess, "run", fail)
     monkeypatch.setattr(places, "clips", lambda: tmp_path)
     assert main(["check", "locomotion"]) == 2
-    announced, said = capsys.readouterr().err.splitlines()
+    announced, error = capsys.readouterr().err.splitlines()
     assert announced.startswith("fetching")
-    assert said.startswith(f"could not fetch {fetch.WHEEL}: ERROR: no route to the index.")
+    assert error.startswith(f"could not fetch {fetch.WHEEL}: ERROR: no route to the index.")

@@ -1,4 +1,4 @@
-"""Rates that a file states and its motion denies."""
+"""Wrong frame rates are detected from the gait."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_walk_with_duplicated_frames_is_reported_as_slow_motion(stroll, skeleton
     assert any("slow motion: at `speed` 2." in advice for advice in judge(clip).advice)
 
 
-def test_a_clip_that_stands_still_for_long_stores_no_pose_twice(stroll):
+def test_long_pauses_are_not_duplicated_poses(stroll):
     pause = np.concatenate([np.arange(30), np.full(60, 30), np.arange(30, 60)])
     for clip in (time.frames(stroll, pause), time.hold(stroll, 1.0, 2.0)):
         assert count_copies(clip)[0] == 1

@@ -32,7 +32,7 @@ def test_reading_between_frames_stays_between_and_unit(library, rng):
     assert torch.isfinite(state.flatten()).all()
 
 
-def test_windows_never_cross_a_seam(library):
+def test_windows_do_not_cross_clip_boundaries(library):
     """The oldest frames of a window that would begin before its clip are the clip's first frame."""
     windows = library.windows(torch.tensor([0]), torch.tensor([1 / CONTROL_RATE]), 5)
     first = library.at(torch.tensor([0]), torch.tensor([0.0]))
@@ -64,8 +64,7 @@ def test_locomotion_has_seven_clips_and_their_mirrors(training_data):
 
 
 def test_infeasible_clip_is_left_out_and_digest_unchanged(tmp_path, skeleton):
-    """Neither what is learned from nor, since all units are those of the clips, what it is measured
-    by."""
+    """It changes neither the training data nor the units of the measures."""
     for name, speed in (("walk", 0), ("run", 0), ("fast", 20)):
         file = fetched(places.clips()) / f"humanoid3d_{'run' if name == 'run' else 'walk'}.txt"
         motion = json.loads(file.read_text())
@@ -84,9 +83,9 @@ def test_infeasible_clip_is_left_out_and_digest_unchanged(tmp_path, skeleton):
     sound = dataset("walk", "run")
     assert whole.digest == sound.digest
     assert [clip.name for clip in whole.left_out] == ["fast"]
-    (said,) = (line for line in whole.doubts if line not in sound.doubts)
-    assert said.startswith("fast: the root moves at 2")
-    assert said.endswith("left out")
+    (doubt,) = (line for line in whole.doubts if line not in sound.doubts)
+    assert doubt.startswith("fast: the root moves at 2")
+    assert doubt.endswith("left out")
     with pytest.raises(
         ClipError, match=r"'mine': none of its clips can be performed: fast: the root moves"
     ):
@@ -115,17 +114,17 @@ def test_recipe_low_pass_changes_the_digest_and_is_reported(tmp_path, skeleton):
     smooth = load_dataset(str(recipe), skeleton)
     assert smooth.digest != raw.digest
     assert raw.doubts == ()
-    (said,) = smooth.doubts
-    assert said.startswith("mine: low-passed at 4 Hz")
+    (doubt,) = smooth.doubts
+    assert doubt.startswith("mine: low-passed at 4 Hz")
     steepest = [np.diff(d.clips[0].root_pos[:, 2], 2).min() * 30**2 for d in (raw, smooth)]
-    assert steepest[0] < -30  # m/s^2, in the air: more than three times what anything falls at
+    assert steepest[0] < -30  # m/s^2 in flight, three times gravity
     assert steepest[1] > -20
     assert smooth.clips[0].source.startswith("low-passed at 4 Hz from sha256:")
     assert raw.clips[0].digest in smooth.clips[0].source
 
 
 @pytest.mark.parametrize("recipe", ["locomotion", "all"])
-def test_a_preset_s_clips_are_those_of_its_base_but_for_the_run(skeleton, recipe):
+def test_smooth_recipe_differs_from_its_base_only_in_the_run(skeleton, recipe):
     raw = load_dataset(recipe, skeleton)
     smooth = load_dataset(f"{recipe}_smooth", skeleton)
     assert smooth.name == f"{recipe}_smooth"
@@ -184,7 +183,7 @@ def test_a_recipe_leaves_out_motions_of_its_base():
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (
             "base: all\nwithout: [fly]\nmotions: [{file: a.txt}]",
@@ -206,10 +205,10 @@ def test_a_recipe_leaves_out_motions_of_its_base():
         ),
     ],
 )
-def test_invalid_recipe_is_refused_with_its_reason(tmp_path, document, said):
+def test_invalid_recipe_is_refused_with_its_reason(tmp_path, document, message):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(f"name: mine\n{document}\n")
-    with pytest.raises((ValueError, FileNotFoundError), match=said):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         load_recipe(str(recipe))
 
 
@@ -222,24 +221,24 @@ def still(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "said"),
+    ("name", "change", "message"),
     [
         ("walk", short, "walk has 3 frames; a style window needs 3, and its jerk 4"),
         ("walk", still, "no joint moves"),
     ],
 )
-def test_unlearnable_clip_is_refused_before_training(tmp_path, name, change, said):
+def test_unlearnable_clip_is_refused_before_training(tmp_path, name, change, message):
     document = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
     change(document)
     (tmp_path / f"{name}.txt").write_text(json.dumps(document))
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(f"name: mine\nmirror: false\nmotions: [{{file: {name}.txt}}]\n")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         load_training_data("humanoid", str(recipe), 3)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("name: x\nmotions: []", "motions"),
         ("name: x\nmotions: [{file: a.txt, wait: 2}]", "wait"),
@@ -257,15 +256,15 @@ def test_unlearnable_clip_is_refused_before_training(tmp_path, name, change, sai
         ("[" * 5000, "recipe.yaml"),
     ],
 )
-def test_a_bad_recipe_names_the_key(tmp_path, text, said):
+def test_invalid_recipe_error_names_the_key(tmp_path, text, message):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(text)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         load_recipe(str(recipe))
     assert str(caught.value).startswith(str(recipe))
 
 
-def test_a_recipe_that_is_no_text_is_named(tmp_path):
+def test_binary_recipe_is_refused(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_bytes(b"name: \xff\xfe")
     with pytest.raises(ValueError, match=r"recipe\.yaml: .*utf-8"):

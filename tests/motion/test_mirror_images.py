@@ -1,4 +1,4 @@
-"""What is a mirror image is known from how it was made, never from a name."""
+"""Mirror images are identified by their origin, not by their names."""
 
 from __future__ import annotations
 

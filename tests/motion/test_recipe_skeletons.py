@@ -60,7 +60,7 @@ def test_missing_asf_error_lists_the_existing_ones(recipe, skeleton):
         load_dataset(write(recipe, "file: takes/spread.amc, asf: other.asf"), skeleton)
 
 
-def test_a_file_that_takes_no_skeleton_is_named(recipe, skeleton, stroll):
+def test_asf_for_another_format_is_refused(recipe, skeleton, stroll):
     (recipe.parent / "walk.bvh").write_bytes(bvh_of(stroll))
     with pytest.raises(
         ClipError, match=r"walk\.bvh: spread\.asf is given to it, expected an \.amc"

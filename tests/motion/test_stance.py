@@ -1,4 +1,4 @@
-"""Feet on the ground, and limbs that reach."""
+"""Ground contact of feet, and inverse kinematics of limbs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_planted_feet_stand_still_on_the_ground_at_the_same_pace(skeleton, name)
     assert after.speed == pytest.approx(before.speed, rel=0.12)
 
 
-def test_a_clip_that_was_planted_is_hardly_changed_by_it_again(stroll):
+def test_planting_a_planted_clip_changes_little(stroll):
     again = replant(stroll)
     gap = np.linalg.norm(again.world_poses[0] - stroll.world_poses[0], axis=-1)
     assert np.quantile(gap, 0.9) < 0.02
@@ -96,6 +96,6 @@ def test_a_walk_stands_on_one_foot_or_two(stroll):
     assert 0.05 < standing.all(-1).mean() < 0.6
 
 
-def test_runs_are_the_stretches_that_are_true():
+def test_runs_are_the_ranges_of_true_values():
     assert runs(np.array([True, True, False, True, False, False, True])) == [(0, 1), (3, 3), (6, 6)]
     assert runs(np.zeros(3, dtype=bool)) == []

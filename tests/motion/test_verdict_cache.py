@@ -1,4 +1,4 @@
-"""Verdicts kept between checks: what is taken from the last one, and what is found anew."""
+"""The cache of verdicts between checks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Metadata of a published graph: what it says is what its manifest says, and it computes the
-same."""
+"""Metadata of a published graph matches its manifest and does not change its outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def test_each_graph_names_body_layout_and_contract() -> None:
     for file in ("policy.onnx", "encoder.onnx"):
         facts = read_metadata(described[file])
         assert facts["joint_names"].split(",") == list(tiny.JOINTS)
-        # of the drive and passive
+        # of the drive plus passive
         assert [float(x) for x in facts["joint_damping"].split(",")] == [12.0] * joints
         assert [float(x) for x in facts["default_joint_pos"].split(",")] == [0.1] * joints
         assert facts["contract_digest"] == compute_contract_digest(manifest)
@@ -33,17 +32,17 @@ def test_each_graph_names_body_layout_and_contract() -> None:
     assert layout[1] == "root_rot:3:7"
 
 
-def test_metadata_changes_no_answer() -> None:
+def test_metadata_does_not_change_outputs() -> None:
     manifest = tiny.skills_manifest()
     rng = np.random.default_rng(0)
     feed = {
         "state": rng.standard_normal((3, tiny.STATE), np.float32),
         "z": rng.standard_normal((3, tiny.LATENT), np.float32),
     }
-    answers = [
+    outputs = [
         ort.InferenceSession(files["policy.onnx"], providers=["CPUExecutionProvider"]).run(
             None, feed
         )[0]
         for files in (tiny.skills_files(), with_metadata(manifest, tiny.skills_files()))
     ]
-    np.testing.assert_array_equal(answers[0], answers[1])
+    np.testing.assert_array_equal(outputs[0], outputs[1])

@@ -1,5 +1,4 @@
-"""Start states of a version: what is published is what the clips have, and is read back as it
-was."""
+"""Start states of a version are excerpts of its clips, and are read back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Action smoothing: which steps have neighbors, and what a rough action costs."""
+"""Action smoothing: its loss, and which steps have neighbors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rollout_of(mean: Tensor, terminated: Tensor, truncated: Tensor) -> Rollout:
 
 
 def cost(mean: Tensor, rollout: Rollout) -> Tensor:
-    """Of mean actions (T, N, A) in the steps of a rollout."""
+    """The loss of mean actions (T, N, A) in the steps of a rollout."""
     batch = {name: x.flatten(0, 1) for name, x in average_neighbors(rollout).items()}
     loss = with_action_smoothing(lambda mean, batch: (mean.new_zeros(()), {}), weight=2.0)
     return loss(mean.flatten(0, 1), batch)[0]
@@ -29,12 +29,12 @@ def no_ends() -> Tensor:
     return torch.zeros(STEPS, 2, dtype=torch.bool)
 
 
-def test_a_steady_change_costs_nothing():
+def test_smoothing_loss_of_a_linear_change_is_zero():
     mean = torch.arange(float(STEPS))[:, None, None] * torch.ones(1, 2, 3)
     assert cost(mean, rollout_of(mean, no_ends(), no_ends())) == 0
 
 
-def test_shaking_costs_its_squared_distance_to_the_neighbors():
+def test_smoothing_loss_is_the_squared_distance_to_the_neighbors():
     mean = torch.tensor([1.0, -1.0]).repeat(STEPS // 2)[:, None, None] * torch.ones(1, 2, 3)
     # each of the inner steps is 2 from its neighbors, in each of 3 actions
     expected = 2.0 * 3 * 2.0**2 * (STEPS - 2) / STEPS

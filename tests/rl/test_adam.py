@@ -1,4 +1,4 @@
-"""Adam: the same bits as torch's, without its compiler."""
+"""Adam is bit-identical to torch's, without its compiler."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def same(one: nn.Module, other: nn.Module) -> bool:
     return all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_it_steps_as_torchs_does(net):
+def test_adam_steps_match_torch(net):
     twin = deepcopy(net)
     learn(net, Adam(net.parameters(), 1e-3), 20, seed=1)
     learn(twin, torch.optim.Adam(twin.parameters(), 1e-3, fused=True), 20, seed=1)
     assert same(net, twin)
 
 
-def test_it_goes_on_from_its_own_state_and_from_torchs(net):
+def test_adam_resumes_from_its_own_state_and_from_torchs(net):
     twin = deepcopy(net)
     third = deepcopy(net)
     optimizer = Adam(net.parameters(), 2e-3)

@@ -1,4 +1,4 @@
-"""Work in the background gives the results that it would give in the loop."""
+"""Background fits give the results of inline ones."""
 
 from __future__ import annotations
 

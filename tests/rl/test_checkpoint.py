@@ -1,4 +1,4 @@
-"""A checkpoint or a log that is not what was written is named, and nothing is learned from it."""
+"""Damaged checkpoints and logs are refused, and so are settings that cannot be published."""
 
 from __future__ import annotations
 

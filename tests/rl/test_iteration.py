@@ -1,4 +1,4 @@
-"""The loop learns, in a world small enough to know the answer."""
+"""The training loop, on an environment whose optimum is known."""
 
 from __future__ import annotations
 
@@ -184,14 +184,14 @@ def test_bootstrap_values_are_those_of_the_true_next_observations():
 
 
 def test_a_world_that_failed_and_continues_is_not_reset():
-    class Patient(Track):
+    class NeverReset(Track):
         def step(self, action: torch.Tensor) -> Step:
             return replace(
                 super().step(action), resets=torch.zeros(self.num_envs, dtype=torch.bool)
             )
 
     policy, *_, rng = parts()
-    rollout = collect(Patient(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    rollout = collect(NeverReset(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     assert (rollout.terminated | rollout.truncated).any()
     assert not rollout.resets.any()
     assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
@@ -249,7 +249,7 @@ def test_divergence_in_last_iteration_keeps_checkpoint(tmp_path):
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 
-def test_a_learner_that_skips_a_step_is_named_on_stderr(tmp_path, capsys):
+def test_skipped_gradient_step_is_reported_on_stderr(tmp_path, capsys):
     steps = iter(range(100))
 
     def spoil_once(objective: Objective) -> Objective:
@@ -316,7 +316,7 @@ def test_full_disk_during_save_leaves_no_partial_file(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_half_a_checkpoint_is_named(tmp_path):
+def test_truncated_checkpoint_is_refused(tmp_path):
     path = tmp_path / "checkpoint.pt"
     checkpoint.save(path, {"x": torch.ones(300)})
     path.write_bytes(path.read_bytes()[:400])
@@ -339,14 +339,14 @@ def test_a_resumed_log_has_no_row_twice(tmp_path):
 
 @pytest.mark.parametrize(("most", "unwritten"), [(20, r"metrics\.jsonl"), (100, r"events\.out\S*")])
 def test_failed_log_write_names_the_file(tmp_path, capfd, most, unwritten):
-    said = (
+    message = (
         rf"log not written to .*{unwritten}: File too large; "
         "the last checkpoint beside it is as it was"
     )
     with (
         files_of_at_most(most),
         closing(Log(tmp_path, 0)) as log,
-        pytest.raises(OSError, match=said),
+        pytest.raises(OSError, match=message),
     ):
         log.write(1, {"x": 1.0})
     assert capfd.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""A learner follows its loss, and says so where there is nothing to follow."""
+"""A learner skips steps without finite gradients, and raises if most are skipped."""
 
 from __future__ import annotations
 

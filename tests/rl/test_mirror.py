@@ -1,4 +1,4 @@
-"""Reflections, and what they leave as it is."""
+"""Reflections, and their even and odd parts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ def test_reflection_keeps_even_parts_and_negates_odd_parts(mirror, rng):
 
 
 def test_split_and_join_pass_first_and_second_gradcheck(rng):
-    """And so is the way back of that."""
     axes = SymmetryBasis.from_mirror(concatenate_mirrors(FLIP, CROSS, SWAP))
     to_parts = replace(axes.to_parts, weight=axes.to_parts.weight.double())
     from_parts = replace(axes.from_parts, weight=axes.from_parts.weight.double())

@@ -91,7 +91,7 @@ def test_a_net_is_loaded_from_its_plain_layers(rng):
 
 
 @pytest.mark.parametrize("out", [SWAP, make_half_swap(4), make_identity_mirror(1)])
-def test_plain_nets_inside_it_compute_the_same(out, rng):
+def test_to_dense_keeps_the_outputs(out, rng):
     net = mirror_net([6, 16, 8, len(out)], BOTH, out, rng)
     x = torch.randn(9, 6, generator=rng)
     with torch.no_grad():
@@ -109,8 +109,7 @@ def test_plain_nets_inside_it_compute_the_same(out, rng):
 
 
 def test_gradient_penalty_gradients_match_the_dense_net(rng):
-    """The discriminator's goes through its layers twice. Weights that move alike are pulled
-    alike."""
+    """As in the discriminator's gradient penalty, compared along symmetric changes of weights."""
     net = mirror_net([6, 16, 8, 1], BOTH, make_identity_mirror(1), rng)
     x = torch.randn(9, 6, generator=rng)
 

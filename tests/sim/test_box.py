@@ -1,4 +1,4 @@
-"""A free box beside the character: it is read, placed and touched, and changes nothing else."""
+"""A free box in the scene: reading, placing and contacts, without effect on the character."""
 
 from __future__ import annotations
 

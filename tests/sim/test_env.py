@@ -1,4 +1,4 @@
-"""CharacterEnv: where episodes start, how they end, and that a seed is a run."""
+"""CharacterEnv: starts and ends of episodes, and determinism per seed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_window_moves_on_with_each_step(env):
     assert torch.equal(env.states[:, -1], env.state().flatten())
 
 
-def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
+def test_limp_body_falls_and_standing_episodes_time_out(humanoid, library):
     env = make(humanoid, library, length=20)
     fell = torch.zeros(32, dtype=torch.bool)
     for _ in range(20):
@@ -94,7 +94,7 @@ def test_runs_are_deterministic_and_snapshots_resume(humanoid, library):
     assert torch.equal(run(second, 30), ahead)
 
 
-def test_episodes_begin_in_clips_by_their_weights_of_the_moment(humanoid, library):
+def test_start_clips_follow_the_current_weights(humanoid, library):
     weights = torch.zeros(len(library.names))
     weights[2] = 1.0
     env = make(humanoid, library, clip_weights=lambda: weights)
@@ -104,7 +104,7 @@ def test_episodes_begin_in_clips_by_their_weights_of_the_moment(humanoid, librar
     assert env.clip.tolist() == [1] * 16 + [2] * 16
 
 
-def test_it_records_where_each_episode_began(env, library):
+def test_env_records_clip_and_time_of_each_start(env, library):
     there = library.at(env.clip, env.clip_time)
     torch.testing.assert_close(there.joint_pos, env.state().joint_pos, atol=1e-4, rtol=0)
     assert not env.began_lying.any()
@@ -112,7 +112,7 @@ def test_it_records_where_each_episode_began(env, library):
     assert (int(env.clip[3]), float(env.clip_time[3])) == (1, 0.5)
 
 
-def test_it_records_where_a_broken_world_has_begun_anew(env, library):
+def test_env_records_the_new_start_of_a_broken_world(env, library):
     bad = env.state()[5:6].map(lambda x: x * float("nan"))
     env.backend.place(torch.tensor([5]), bad)
     env.step(torch.zeros(32, 28))

@@ -1,4 +1,4 @@
-"""Which worlds are down, have fallen for good, and have time to get up."""
+"""Which environments are down, have fallen, or may still recover."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def falls_in(
     return bool(step(falls, touching, height, clip).fallen)
 
 
-def test_by_default_no_world_has_time_to_get_up():
+def test_default_recovery_grants_no_steps():
     assert falls_in(walking(recovery_steps=90, after_falls=False), ON_HANDS, LOW)
     assert falls_in(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
@@ -160,12 +160,12 @@ def test_an_episode_may_begin_lying_and_has_recovery_steps(every_clip, humanoid)
     env = make(every_clip, humanoid, Recovery(90, fall_init_prob=1.0))
     height = env.state().root_pos[:, 2]
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
-    assert height.unique().numel() > 32  # not one pose for all
+    assert height.unique().numel() > 32  # in different poses
     assert env.falls.ground.rising[env.clip].all()
     torch.testing.assert_close(env.states[:, 0], env.state().flatten(), atol=1e-5, rtol=0)
     walk = torch.full((64,), every_clip.library.names.index("walk"))
     fell = torch.stack([env.step(torch.zeros(64, 28), walk).fell for _ in range(95)])
-    assert not fell[:85].any()  # one may need some steps to come to the ground
+    assert not fell[:85].any()  # some need a few steps to reach the ground
     assert fell[-1].float().mean() > 0.9  # zero targets do not get a character up
 
 
@@ -190,7 +190,7 @@ def test_a_share_of_episodes_begins_lying_with_time_to_get_up(every_clip, humano
 
 
 @pytest.mark.parametrize("after_falls", [False, True])
-def test_a_fall_of_an_upright_clip_leaves_time_only_on_demand(every_clip, humanoid, after_falls):
+def test_recovery_after_falls_of_upright_clips_is_optional(every_clip, humanoid, after_falls):
     env = make(every_clip, humanoid, Recovery(90, after_falls=after_falls))
     rising = env.falls.ground.rising[env.clip]
     assert not rising.all()

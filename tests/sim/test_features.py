@@ -1,4 +1,4 @@
-"""What networks see does not depend on where the character stands or which way it faces."""
+"""Features are invariant to the position and heading of the character."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_features_are_invariant_to_heading_and_place(library, skeleton, rng, yaw
     )
 
 
-def test_features_tell_poses_velocities_and_lean_apart(library, skeleton, rng):
+def test_features_distinguish_poses_velocities_and_lean(library, skeleton, rng):
     state = library.at(*library.sample(8, rng))
     lean = torch.tensor([0.98, 0.0, 0.199, 0.0]).expand(8, 4)
     for change in (

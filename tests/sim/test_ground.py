@@ -1,4 +1,4 @@
-"""What the default clips do with the ground."""
+"""Ground contacts and postures of the default clips."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_ground_contact_bodies_match_each_clip(every_clip, skeleton):
         assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
 
 
-def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skeleton):
+def test_getup_clips_rise_and_leaning_clips_are_not_upright(every_clip, skeleton):
     library = every_clip.library
     ground = read_ground(every_clip.library, skeleton)
     rising = {"getup_facedown", "getup_faceup"}
@@ -66,7 +66,7 @@ def test_steps_on_the_spot_are_no_steady_walk(skeleton):
     assert not steady & {"stand", "turn", "turn_slow", "side", "back_slow"}
 
 
-def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):
+def test_mirrored_clips_have_mirrored_ground_contacts(every_clip, skeleton):
     library = every_clip.library
     ground = read_ground(every_clip.library, skeleton)
     other = list(skeleton.mirrored_bodies)

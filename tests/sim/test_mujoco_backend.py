@@ -1,5 +1,4 @@
-"""The default engine behind the Backend protocol: determinism, round trips, and worlds that
-break."""
+"""The MuJoCo backend: determinism, round trips, control, contacts and broken worlds."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ def test_placed_state_is_read_back(humanoid, library, rng):
 
 
 def test_no_world_explodes_under_random_targets(humanoid, library):
-    """Drives at their limits all the time: only passive damping is left to hold the body
-    together."""
+    """The drives are at their limits, so that only passive damping stabilizes the body."""
     backend, _ = standing(humanoid, library)
     lower = torch.tensor(humanoid.skeleton.lower)
     upper = torch.tensor(humanoid.skeleton.upper)
@@ -44,7 +42,7 @@ def test_no_world_explodes_under_random_targets(humanoid, library):
         assert backend.state().joint_vel.abs().max() < 60  # rad/s
 
 
-def test_a_control_step_lasts_as_long_as_the_body_says(humanoid, library):
+def test_control_step_lasts_control_dt(humanoid, library):
     slow, targets = standing(humanoid, library)
     fast, _ = standing(replace(humanoid, control_dt=humanoid.control_dt / 2), library)
     slow.advance(targets)

@@ -1,4 +1,4 @@
-"""The nearest row of a point's own group is the one that the whole matrix of distances shows."""
+"""The nearest row within a group matches a full distance matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances in blocks are those of the whole matrix, whatever the blocks' size."""
+"""Rows are split into blocks of bounded size."""
 
 from __future__ import annotations
 

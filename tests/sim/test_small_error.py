@@ -10,7 +10,7 @@ from pretrain.characters.state import unflatten
 from pretrain.sim.small_error import small_error
 
 
-def test_it_is_in_units_of_the_scale(training_data, skeleton):
+def test_small_error_is_in_units_of_the_scale(training_data, skeleton):
     states = unflatten(training_data.library.frames)
     scale = window_normalizer(training_data.demos).std
     found = small_error(skeleton, states, scale, 3)

@@ -1,4 +1,4 @@
-"""Where episodes may begin."""
+"""Start states of episodes."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_excess_is_1_at_one_margin_beyond_the_range(ranges):
     torch.testing.assert_close(ranges.clamp(outside, clips), ranges.high[:1].expand(3, -1))
 
 
-def test_margins_are_at_least_the_least_and_grow_with_speed(training_data, ranges):
+def test_margins_have_a_minimum_and_grow_with_speed(training_data, ranges):
     least = torch.tensor(MIN_MARGIN)
     assert (ranges.margin >= least).all()
     run = training_data.library.names.index("run")

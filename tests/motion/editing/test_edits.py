@@ -1,4 +1,4 @@
-"""Edits as a recipe writes them."""
+"""Edits in recipes: parsing, digests, licences and errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton)
     assert "stand (file stand.npz, at 1.0)" in clip.source
 
 
-def test_a_file_that_an_edit_reads_has_the_licence_that_the_recipe_gives_it(folder, skeleton):
+def test_file_read_by_an_edit_has_the_licence_of_the_recipe(folder, skeleton):
     stand = "{file: stand.npz, licence: CC-BY-NC-4.0}"
     end = "{name: a, file: walk.npz, licence: MIT, edits: [{stand: {file: stand.npz, at: 1.0}}]}"
     edited, _ = load_dataset(write(folder, end, stand), skeleton).clips
@@ -90,12 +90,12 @@ def test_a_choice_of_licences_stays_one_beside_another_licence(folder, skeleton)
 
 def test_recipe_doubts_name_a_non_commercial_clip(folder, skeleton):
     path = write(folder, "{file: walk.npz, licence: CC-BY-NC-4.0}", "{file: stand.npz}")
-    said = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
-    assert said == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
+    doubts = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
+    assert doubts == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "message"),
     [
         ("{cut: {start: 1}}", "an edit is one of trim, reverse"),
         ("{trim: {start: 1}}", "stop"),
@@ -105,8 +105,8 @@ def test_recipe_doubts_name_a_non_commercial_clip(folder, skeleton):
         ("7", "an edit is one of"),
     ],
 )
-def test_invalid_edit_is_refused_with_its_reason(folder, edit, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_edit_is_refused_with_its_reason(folder, edit, message):
+    with pytest.raises(ValueError, match=message):
         load_recipe(write(folder, f"{{file: walk.npz, edits: [{edit}]}}"))
 
 
@@ -132,13 +132,13 @@ def test_a_clip_that_another_precedes_keeps_its_name(folder, skeleton):
     "edit",
     ["precede: {file: deep.pkl, stop: 2}", "splice: {file: deep.pkl}", "arms: {file: deep.pkl}"],
 )
-def test_what_was_said_of_files_that_edits_read_is_kept(folder, skeleton, stroll, edit):
+def test_warnings_of_files_that_edits_read_are_kept(folder, skeleton, stroll, edit):
     deep = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.5]))
     (folder / "deep.pkl").write_bytes(mimickit(deep))
     path = write(folder, f"{{name: a, file: walk.npz, edits: [{{{edit}}}, {{{edit}}}]}}")
-    said = load_dataset(path, skeleton).clips[0].warnings
-    assert len(said) == 1
-    assert "raised by" in said[0]
+    warnings = load_dataset(path, skeleton).clips[0].warnings
+    assert len(warnings) == 1
+    assert "raised by" in warnings[0]
 
 
 OF_MOTION = (
@@ -153,7 +153,7 @@ OF_MOTION = (
 
 
 @pytest.mark.parametrize(
-    ("edits", "said"),
+    ("edits", "message"),
     [
         ("{hold: {at: 1, seconds: 0}}", r"hold \(at 1.0, seconds 0.0\)"),
         ("{trim: {start: 1, stop: 1.04}}, {speed: {factor: 4}}", r"trim .*; speed \(factor 4.0\)"),
@@ -164,9 +164,9 @@ OF_MOTION = (
         ),
     ],
 )
-def test_edits_that_leave_one_frame_are_refused(folder, skeleton, edits, said):
+def test_edits_that_leave_one_frame_are_refused(folder, skeleton, edits, message):
     path = write(folder, f"{{file: walk.npz, edits: [{edits}]}}")
     with pytest.raises(
-        ClipError, match=f"^walk: {said}: leaves 1 frame, expected 2 frames or more$"
+        ClipError, match=f"^walk: {message}: leaves 1 frame, expected 2 frames or more$"
     ):
         load_dataset(path, skeleton)

@@ -1,4 +1,4 @@
-"""The edit settle: a body that is never in flight, on the ground."""
+"""The edit settle puts a body that is never in flight on the ground."""
 
 from __future__ import annotations
 

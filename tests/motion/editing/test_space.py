@@ -22,7 +22,7 @@ from pretrain.motion.soles import soles_of
 from pretrain.motion.stance import replant
 
 
-def test_an_arc_turns_at_its_rate_and_keeps_the_length_of_the_way(stroll):
+def test_arc_turns_at_its_rate_and_keeps_the_path_length(stroll):
     bent = space.arc(stroll, 0.8)
     assert measure(bent).turn == pytest.approx(measure(stroll).turn + 0.8, abs=0.05)
     assert measure(bent).speed == pytest.approx(measure(stroll).speed, rel=0.05)
@@ -46,7 +46,7 @@ def test_an_arc_leans_inwards(stroll):
     assert inwards == pytest.approx(0.85 / GRAVITY * 0.9, abs=0.03)
 
 
-def test_a_shorter_stride_shortens_the_way_and_not_the_time(stroll):
+def test_stride_shortens_the_path_and_not_the_duration(stroll):
     short = replant(space.stride(stroll, 0.6))
     assert len(short) == len(stroll)
     assert measure(short).ahead == pytest.approx(0.6 * measure(stroll).ahead, rel=0.05)
@@ -106,10 +106,8 @@ def test_authored_steps_keep_a_foot_on_the_ground_and_none_in_it(still, gait):
 
 
 @pytest.mark.parametrize("gait", GAITS, ids=["turn", "aside", "back", "ahead"])
-def test_the_weight_of_authored_steps_is_where_the_feet_are(still, gait):
-    """The zero-moment point of the whole body lies between the soles that stand, but for a hand's
-    breadth.
-    """
+def test_zero_moment_point_of_authored_steps_is_near_the_soles(still, gait):
+    """The zero-moment point of the whole body stays within 9 cm of the soles that stand."""
     clip = step(still, gait)
     com = center_of_mass(clip)
     force = np.gradient(np.gradient(com, 1 / clip.fps, axis=0), 1 / clip.fps, axis=0)

@@ -24,7 +24,7 @@ def test_trim_has_the_requested_duration_and_start(stroll):
 
 
 @pytest.mark.parametrize(("start", "stop"), [(1, 99), (2, 1), (1, 1)])
-def test_a_part_that_is_not_there_is_refused(stroll, start, stop):
+def test_trim_outside_the_clip_is_refused(stroll, start, stop):
     with pytest.raises(ClipError, match=r"but it lasts 5\.40 s"):
         time.trim(stroll, start, stop)
 
@@ -34,7 +34,7 @@ def test_reverse_twice_is_the_identity(stroll):
     np.testing.assert_array_equal(twice.root_pos, stroll.root_pos)
 
 
-def test_twice_as_fast_takes_half_the_time_over_the_same_way(stroll):
+def test_speed_2_halves_the_duration_over_the_same_path(stroll):
     fast = time.speed(stroll, 2.0)
     assert fast.fps == stroll.fps
     assert fast.duration == pytest.approx(stroll.duration / 2, abs=0.04)

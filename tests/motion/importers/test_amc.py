@@ -1,4 +1,4 @@
-"""ASF/AMC: values go to bones by name, frames begin anywhere, the skeleton stands beside."""
+"""ASF/AMC: bones by name, trimmed takes, the skeleton beside the take, and errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_radians_are_read_as_radians():
     np.testing.assert_allclose(motion.rotations[0, 0], [np.cos(0.25), 0, 0, np.sin(0.25)])
 
 
-def test_line_ends_and_a_mark_do_not_matter():
+def test_line_ends_and_a_byte_order_mark_do_not_matter():
     plain = importer.read(take(), "a.amc").rotations
     for data in (take().replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + take(), take().rstrip()):
         assert importer.recognize(data)
@@ -93,7 +93,7 @@ def test_amc_without_its_asf_is_refused_with_a_remedy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda t: t.replace("upper 7 8", "upper 7"), r"line 35: frame 1: upper '7', expected 2"),
         (lambda t: t.replace("upper 7 8", "upper 7 8 9"), "expected 2 finite numbers"),
@@ -107,14 +107,14 @@ def test_amc_without_its_asf_is_refused_with_a_remedy(tmp_path):
         (lambda t: t[: t.index("1\nroot")], "no frame behind :FULLY-SPECIFIED"),
     ],
 )
-def test_invalid_amc_error_names_line_frame_and_bone(change, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_invalid_amc_error_names_line_frame_and_bone(change, message):
+    with pytest.raises(ClipError, match=message) as caught:
         importer.read(take(change(amc())), "a.amc")
     assert str(caught.value).startswith("a.amc: ")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("angle deg", "angle grad"), "line 4: 'angle grad', expected angle deg"),
         (("order TX TY TZ RX RY RZ", "order TX TY TZ RX RY"), "expected TX TY TZ RX RY RZ"),
@@ -132,7 +132,7 @@ def test_invalid_amc_error_names_line_frame_and_bone(change, said):
         (("     name lower\n", ""), "has no name"),
     ],
 )
-def test_invalid_asf_is_refused_with_its_reason(change, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_invalid_asf_is_refused_with_its_reason(change, message):
+    with pytest.raises(ClipError, match=message) as caught:
         importer.read(take(asf=ASF.replace(*change)), "a.amc")
     assert str(caught.value).startswith("a.amc: ")

@@ -1,4 +1,4 @@
-"""Zips of arrays: what is in them, and what only claims to be."""
+"""Zips of arrays, and the errors of unreadable ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pretrain.motion.importers.archives import entry_names, read_arrays
 
 
 def zipped(**entries: bytes) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in entries.items():
             archive.writestr(f"{name}.npy", data)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     fields = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(held, fields)
-    return held.getvalue()
+    np.lib.format.write_array_header_1_0(buffer, fields)
+    return buffer.getvalue()
 
 
 def test_arrays_come_back_in_their_order():
@@ -39,7 +39,7 @@ def test_arrays_come_back_in_their_order():
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (zipped(b=b""), "no item named 'a.npy'"),
         (zipped(a=b"no array"), "a: not an .npy file"),
@@ -49,11 +49,11 @@ def test_arrays_come_back_in_their_order():
         (zipped(a=header((2,)) + bytes(16))[:90], "zip cannot be read"),
         (b"PK", "zip cannot be read"),
     ],
-    # a zip's bytes hold the time of its making, and no test's name may
+    # a zip's bytes contain the time, which must not be part of a test's id
     ids=["absent", "no_array", "empty", "huge", "objects", "cut", "no_zip"],
 )
-def test_unreadable_array_is_refused_with_its_reason(data, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_unreadable_array_is_refused_with_its_reason(data, message):
+    with pytest.raises(ClipError, match=message) as caught:
         read_arrays(data, "a.npz", ["a"])
     assert str(caught.value).startswith("a.npz: ")
 

@@ -1,6 +1,4 @@
-"""The BVH reader: any order of channels, and files that are wrong. Every file here is made by its
-test.
-"""
+"""The BVH reader: any order of channels, and invalid files, all of them synthetic."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ EXAMPLES = 30
 
 
 def turn(axis: str, degrees: float) -> np.ndarray:
-    """The matrix of a turn about a coordinate axis, written on its own."""
+    """The matrix of a turn about a coordinate axis, independent of the reader."""
     c = np.cos(np.radians(degrees))
     s = np.sin(np.radians(degrees))
     i = "XYZ".index(axis)
@@ -73,7 +71,7 @@ def test_leading_whole_degree_t_pose_becomes_the_rest_pose():
     )
 
 
-def test_line_ends_a_mark_and_letters_do_not_matter():
+def test_line_ends_byte_order_mark_and_spaces_do_not_matter():
     data = bvh(chain(), [[1.0, 2, 3, 4, 5, 6, 7, 8, 9]] * 3)
     plain = importer.read(data, "a.bvh")
     for other in (
@@ -90,7 +88,7 @@ ROW = [0.5] * 9
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             lambda text: text.replace("MOTION", "MOTIONS"),
@@ -140,9 +138,9 @@ ROW = [0.5] * 9
         ),
     ],
 )
-def test_invalid_bvh_error_names_file_and_place(change, said):
+def test_invalid_bvh_error_names_file_and_place(change, message):
     data = change(bvh(chain(), [ROW] * 3).decode()).encode()
-    with pytest.raises(ClipError, match=said) as caught:
+    with pytest.raises(ClipError, match=message) as caught:
         importer.read(data, "a.bvh")
     assert str(caught.value).startswith("a.bvh: ")
 
@@ -150,7 +148,7 @@ def test_invalid_bvh_error_names_file_and_place(change, said):
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_mutated_file_is_read_or_raises_clip_error(data):
-    """A reader either reads or says ClipError; anything else would be a defect."""
+    """Any exception but ClipError is a defect."""
     plain = bvh(chain(), [ROW] * 3)
     changed = bytearray(plain)
     for _ in range(data.draw(st.integers(1, 8))):

@@ -1,6 +1,6 @@
-"""Conventions that outside readers of these formats miss, on files made here.
+"""Conventions that other readers of these formats miss, on synthetic files.
 
-The others stand with their formats: position channels and OFFSET (test_bvh), poses stored twice
+Others are tested with their formats: position channels and OFFSET (test_bvh), poses stored twice
 (test_poselib, test_isaac_lab), rates (test_smpl, test_poselib, test_mimickit), trimmed takes and
 names of bones (test_amc), an enum in a pickle (test_protomotions), robots' tables (test_robots).
 """
@@ -83,7 +83,7 @@ def sided(names: str) -> tuple[str, ...]:
     return (*left, *(name.replace("Left", "Right").replace("L_", "R_") for name in left), "Head")
 
 
-def test_somas_leg_is_a_thigh_and_others_leg_a_shin():
+def test_soma_leg_is_a_thigh_and_cmu_leg_is_a_shin():
     soma = sided("LeftLeg LeftShin LeftFoot LeftToeBase LeftArm LeftForeArm LeftHand")
     found = find_joints(soma, "a.bvh")
     assert (soma[found["left_thigh"]], soma[found["left_shin"]]) == ("LeftLeg", "LeftShin")
@@ -92,6 +92,6 @@ def test_somas_leg_is_a_thigh_and_others_leg_a_shin():
     assert (cmu[found["left_thigh"]], cmu[found["left_shin"]]) == ("LeftUpLeg", "LeftLeg")
 
 
-def test_a_wrist_ends_the_forearm_where_there_is_a_hand_behind_it():
+def test_wrist_is_preferred_to_the_hand_as_end_of_the_forearm():
     smpl = sided("L_Hip L_Knee L_Ankle L_Toe L_Shoulder L_Elbow L_Wrist L_Hand")
     assert smpl[find_joints(smpl, "a.npz")["left_hand"]] == "L_Wrist"

@@ -1,4 +1,4 @@
-"""All formats: recognized by content, and no change of a file's bytes is more than refused."""
+"""All formats are recognized by content, and mutated files are read or refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_format_is_recognized_by_content(stroll, name):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_file_as_it_was_made_is_read(stroll, skeleton, name):
+def test_generated_file_is_read(stroll, skeleton, name):
     clip = read_clip(MAKERS[name](stroll), "a", skeleton)
     assert clip.fps == CONTROL_RATE
     assert clip.digest.startswith("sha256:")
@@ -53,7 +53,7 @@ def made_once(name: str, clip: MotionClip) -> bytes:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_file_is_read_or_raises_clip_error(stroll, skeleton, name, data):
-    """A reader either reads or says ClipError; anything else would be a defect."""
+    """Any exception but ClipError is a defect."""
     plain = made_once(name, stroll)
     changed = bytearray(plain)
     for _ in range(data.draw(st.integers(1, 8))):
@@ -65,9 +65,9 @@ def test_mutated_file_is_read_or_raises_clip_error(stroll, skeleton, name, data)
             del changed[at : at + data.draw(st.integers(1, 40))]
         else:
             changed[at:at] = changed[at : at + data.draw(st.integers(1, 40))]
-    said = ""
+    message = ""
     try:
         assert np.isfinite(read_clip(bytes(changed), "a", skeleton).root_pos).all()
     except ClipError as error:
-        said = str(error)
-    assert not said or said.startswith("a: ")
+        message = str(error)
+    assert not message or message.startswith("a: ")

@@ -39,7 +39,7 @@ def test_still_clip_keeps_all_its_frames(still, skeleton):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"fps": np.array(0)}, "its rate is 0"),
         ({"fps": np.zeros(3)}, "its rate is"),
@@ -52,8 +52,8 @@ def test_still_clip_keeps_all_its_frames(still, skeleton):
         ({"body_rotations": np.zeros((326, 15, 3))}, "body_rotations has shape"),
     ],
 )
-def test_invalid_npz_is_refused_with_its_reason(stroll, skeleton, changed, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_invalid_npz_is_refused_with_its_reason(stroll, skeleton, changed, message):
+    with pytest.raises(ClipError, match=message) as caught:
         read_clip(formats.isaac_lab(stroll, **changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")
 

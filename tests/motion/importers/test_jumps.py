@@ -44,7 +44,7 @@ def test_jumps_at_the_control_rate_are_left_to_feasibility_check(stroll):
     assert find_infeasible(jumping)
 
 
-def test_a_jump_is_named_though_resampling_would_spread_it(stroll, skeleton):
+def test_jump_is_reported_at_the_rate_of_the_file(stroll, skeleton):
     frames = formats.mimickit_frames(stroll)
     frames[60:, 5] += np.radians(51)  # yaw
     data = formats.mimickit(stroll, frames=frames, fps=120)

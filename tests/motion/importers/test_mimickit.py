@@ -1,4 +1,4 @@
-"""MimicKit's .pkl: our own clip, written as MimicKit would, comes back; what is wrong is named."""
+"""MimicKit's .pkl: our own clip, written as MimicKit would, comes back; and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pretrain.motion.importers import mimickit, read_clip
 
 
 @pytest.mark.parametrize("fps", [30, 30.0, np.float64(30), np.array(30)], ids=repr)
-def test_a_clip_comes_back_whatever_holds_its_rate(stroll, skeleton, fps):
+def test_clip_round_trips_with_any_type_of_rate(stroll, skeleton, fps):
     clip = mimickit.read(formats.mimickit(stroll, fps=fps), "a.pkl", skeleton)
     assert clip.fps == 30
     np.testing.assert_allclose(clip.root_pos, stroll.root_pos, atol=1e-5)
@@ -50,7 +50,7 @@ def put(frame: int, column: int, value: float):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (put(7, 9, np.nan), "frame 7 head is nan, expected a finite number"),
         (put(7, 2, np.inf), "frame 7 root position is inf"),
@@ -67,15 +67,15 @@ def put(frame: int, column: int, value: float):
         (lambda frames: [[1.0] * 34, [*[1.0] * 33, 10**400]], "more digits than a float has"),
     ],
 )
-def test_invalid_frames_error_names_frame_and_joint(stroll, skeleton, change, said):
+def test_invalid_frames_error_names_frame_and_joint(stroll, skeleton, change, message):
     data = formats.mimickit(stroll, frames=change(formats.mimickit_frames(stroll)))
-    with pytest.raises(ClipError, match=said) as caught:
+    with pytest.raises(ClipError, match=message) as caught:
         read_clip(data, "a.pkl", skeleton)
     assert str(caught.value).startswith("a.pkl: ")
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"fps": 0}, "its rate is 0, expected 1 to 1000 frames/s"),
         ({"fps": 1 / 30}, "is it a frame time?"),
@@ -85,8 +85,8 @@ def test_invalid_frames_error_names_frame_and_joint(stroll, skeleton, change, sa
         ({"frames": 7}, "frames is int"),
     ],
 )
-def test_invalid_key_is_refused_with_its_reason(stroll, skeleton, changed, said):
-    with pytest.raises(ClipError, match=said):
+def test_invalid_key_is_refused_with_its_reason(stroll, skeleton, changed, message):
+    with pytest.raises(ClipError, match=message):
         read_clip(formats.mimickit(stroll, **changed), "a.pkl", skeleton)
 
 
@@ -102,7 +102,7 @@ def test_unencodable_text_is_escaped_in_the_error(skeleton):
     assert str(caught.value).encode()
 
 
-def test_a_robots_pickle_is_named(skeleton):
+def test_robot_pickle_is_refused(skeleton):
     document = {"fps": 30, "root_pos": [], "root_rot": [], "dof_pos": [], "link_body_list": None}
     with pytest.raises(ClipError, match=r"a robot's motion by GMR .*no character here"):
         read_clip(pickle.dumps(document), "a.pkl", skeleton)

@@ -1,6 +1,4 @@
-"""Every file of shared/mocap imports, or is named with its true defect; takes that exist in two
-formats agree.
-"""
+"""Every file of shared/mocap imports or is refused with its defect; takes in two formats agree."""
 
 from __future__ import annotations
 
@@ -43,8 +41,8 @@ def files() -> list[Path]:
     return [MOCAP / row.split("\t")[0] for row in rows]
 
 
-def test_every_file_imports_or_is_named_with_its_defect(skeleton):
-    """And no rate is doubted but of the two files that store poses twice."""
+def test_every_file_imports_or_is_refused_with_its_defect(skeleton):
+    """Rates are doubted only of the two files that store poses twice."""
     refused: dict[str, str] = {}
     copied: set[str] = set()
     jumping: dict[str, str] = {}
@@ -58,7 +56,8 @@ def test_every_file_imports_or_is_named_with_its_defect(skeleton):
         assert suggested_speed(read_gait(clip)) == 1, file
         if any("is stored" in line for line in clip.warnings):
             copied.add(file.name)
-        if lines := [line for line in clip.warnings if "jumps by" in line]:
+        lines = [line for line in clip.warnings if "jumps by" in line]
+        if lines:
             jumping[file.name] = lines[0]
     assert len(files()) == FILES
     walks = ("humanoid/humanoid_walk.pkl", "list_format/humanoid_walk.pkl")
@@ -120,7 +119,7 @@ def test_deepmimic_and_mimickit_agree_where_quaternions_are_unit(skeleton, name)
     found = (folder / f"humanoid3d_{name}.txt" for folder in places_of)
     source = next(path for path in found if path.exists())
     frames = np.array(json.loads(source.read_bytes())["Frames"])
-    frames[:, 0] = 1 / 30  # every frame its own, so that nothing is interpolated
+    frames[:, 0] = 1 / 30  # one frame per control step: nothing is interpolated
     document = json.dumps({"Loop": "none", "Frames": frames.tolist()}).encode()
     one = deepmimic.read(document, name, skeleton)
     file = MOCAP / "mimickit_pkl" / "humanoid" / f"humanoid_{name}.pkl"

@@ -12,7 +12,7 @@ from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import npz, read_clip
 
 
-def test_a_clip_comes_back(stroll, skeleton):
+def test_npz_round_trip_keeps_the_clip(stroll, skeleton):
     again = read_clip(npz.write(stroll), "again.npz", skeleton)
     np.testing.assert_allclose(again.root_pos, stroll.root_pos, atol=1e-6)
     np.testing.assert_allclose(again.joint_pos, stroll.joint_pos, atol=1e-5)
@@ -35,7 +35,7 @@ def packed(changed: dict[str, np.ndarray]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"root_rot": np.zeros((163, 4), np.float32)}, "not of length 1"),
         ({"root_pos": np.full((163, 3), np.nan, np.float32)}, "root_pos is not finite"),
@@ -47,8 +47,8 @@ def packed(changed: dict[str, np.ndarray]) -> bytes:
         ({"hinges": np.array(["a"] * 28)}, "'humanoid' has others"),
     ],
 )
-def test_invalid_array_is_refused_with_its_reason(stroll, skeleton, change, said):
-    with pytest.raises(ClipError, match=said):
+def test_invalid_array_is_refused_with_its_reason(stroll, skeleton, change, message):
+    with pytest.raises(ClipError, match=message):
         npz.read(packed(arrays(npz.write(stroll)) | change), "a.npz", skeleton)
 
 

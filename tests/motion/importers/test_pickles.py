@@ -1,4 +1,4 @@
-"""Pickles: data comes back, and whatever asks for more than data is refused before it runs."""
+"""Pickles: data is read, and anything that would run code is refused before it runs."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_pickle_with_a_callable_is_refused_without_calling_it(protocol, monkeypa
     called = []
     data = pickle.dumps(Printing(), protocol).replace(b"__builtin__", b"builtins")
     monkeypatch.setattr(builtins, "print", called.append)
-    asked = r"a\.pkl: its pickle asks for '(builtins|__builtin__)\.print', expected numbers"
-    with pytest.raises(ClipError, match=asked):
+    message = r"a\.pkl: its pickle asks for '(builtins|__builtin__)\.print', expected numbers"
+    with pytest.raises(ClipError, match=message):
         load(data, "a.pkl")
     assert not called
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"\x80\x02(lp0\n.", "instruction LIST at byte 3"),
         (b"\x80\x02N", "of 3 bytes ends at byte 3"),
@@ -76,28 +76,28 @@ def test_pickle_with_a_callable_is_refused_without_calling_it(protocol, monkeypa
         (b"\x80\x02a.", "cannot be read"),
     ],
 )
-def test_unsupported_pickle_instructions_are_refused(data, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_unsupported_pickle_instructions_are_refused(data, message):
+    with pytest.raises(ClipError, match=message) as caught:
         load(data, "a.pkl")
     assert str(caught.value).startswith("a.pkl: its pickle")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ((3,), "48 bytes of float64 for an array of shape"),
         ((10**9, 10**9), "48 bytes of float64"),
         ((-1, 6), "48 bytes of float64"),
     ],
 )
-def test_an_array_whose_bytes_do_not_fit_its_shape_is_refused(change, said):
+def test_an_array_whose_bytes_do_not_fit_its_shape_is_refused(change, message):
     state = (1, change, np.dtype("f8"), False, np.arange(6.0).tobytes())
 
     class Array:
         def __reduce__(self):
             return np.zeros(0).__reduce__()[0], (np.ndarray, (0,), b"b"), state
 
-    with pytest.raises(ClipError, match=said):
+    with pytest.raises(ClipError, match=message):
         value_of(load(pickle.dumps(Array(), 2), "a.pkl"), "a.pkl")
 
 

@@ -136,7 +136,7 @@ def put(*place: int | slice, value: float):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (put(5, 1, 0, value=np.nan), "rotation: frame 5 torso is nan"),
         (put(5, 2, slice(None), value=0.0), "frame 5: the quaternion of head has length 0.000"),
@@ -159,22 +159,22 @@ def put(*place: int | slice, value: float):
         ),
     ],
 )
-def test_invalid_npy_is_refused_with_its_reason(stroll, skeleton, change, said):
+def test_invalid_npy_is_refused_with_its_reason(stroll, skeleton, change, message):
     document = formats.poselib_document(stroll)
     change(document)
-    with pytest.raises(ClipError, match=said) as caught:
+    with pytest.raises(ClipError, match=message) as caught:
         read_clip(formats.npy(document), "a.npy", skeleton)
     assert str(caught.value).startswith("a.npy: ")
 
 
 def test_another_npy_is_refused(skeleton):
-    for data, said in ((formats.npy(7), "holds int"), (formats.npy({"a": 1}), "no rotation")):
-        with pytest.raises(ClipError, match=said):
+    for data, message in ((formats.npy(7), "holds int"), (formats.npy({"a": 1}), "no rotation")):
+        with pytest.raises(ClipError, match=message):
             read_clip(data, "a.npy", skeleton)
 
 
-def test_the_world_is_the_same_whatever_the_arms_zero_pose_is(stroll):
-    """The maker is no copy of the reader: elbows bend about y there, about z here."""
+def test_generated_elbow_rotations_are_about_y(stroll):
+    """The generated file has its own joint axes: elbows bend about y there, about z here."""
     document = formats.poselib_document(stroll)
     names = document["skeleton_tree"]["node_names"]
     q = document["rotation"]["arr"][:, names.index("right_lower_arm")][:, [3, 0, 1, 2]]

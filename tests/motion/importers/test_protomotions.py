@@ -68,7 +68,7 @@ def test_upright_pose_stays_upright_after_retargeting(skeleton):
     assert "torch" not in vars(sys.modules[protomotions.__name__])
 
 
-def test_a_robots_file_is_named():
+def test_robot_motion_file_is_refused():
     with pytest.raises(ClipError, match=r"a\.motion: 33 bodies, a Unitree G1's motion; no"):
         protomotions.read(formats.protomotions(*world(33)), "a.motion")
 
@@ -80,7 +80,7 @@ def nan_at(frame: int, body: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (formats.protomotions(*world(7)), "7 bodies without names, expected 24"),
         (formats.protomotions(nan_at(3, 13), world(24)[1]), "rigid_body_pos: frame 3 Head is nan"),
@@ -91,14 +91,14 @@ def nan_at(frame: int, body: int) -> np.ndarray:
         (formats.protomotions(*world(24)).replace(b"data/1", b"data/7"), "zip cannot be read"),
     ],
 )
-def test_invalid_motion_file_is_refused_with_its_reason(data, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_invalid_motion_file_is_refused_with_its_reason(data, message):
+    with pytest.raises(ClipError, match=message) as caught:
         protomotions.read(data, "a.motion")
     assert str(caught.value).startswith("a.motion: ")
 
 
 def test_pickle_referencing_other_globals_is_refused():
-    asking = b"cbuiltins\nprint\nX\x01\x00\x00\x00a\x85R"
-    data = formats.protomotions(*world(24), fps=asking)
+    call = b"cbuiltins\nprint\nX\x01\x00\x00\x00a\x85R"
+    data = formats.protomotions(*world(24), fps=call)
     with pytest.raises(ClipError, match=r"its pickle asks for 'builtins\.print'"):
         protomotions.read(data, "a.motion")

@@ -1,4 +1,4 @@
-"""Robots' files are named, with what is missing, and never read as people's."""
+"""Robots' motion files are recognized and refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MJLAB = {key: np.zeros((4, 29)) for key in ("joint_pos", "joint_vel", "body_pos_
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (f"{row(36)}\n{row(36)}\n".encode(), r"xyzw \(Unitree\) or wxyz \(Kimodo"),
         (f"\ufeff{row(36)}\r\n".encode(), r"xyzw \(Unitree\) or wxyz \(Kimodo"),
@@ -31,12 +31,12 @@ MJLAB = {key: np.zeros((4, 29)) for key in ("joint_pos", "joint_vel", "body_pos_
         ),
     ],
 )
-def test_a_robots_file_is_refused_by_name(skeleton, data, said):
+def test_a_robots_file_is_refused_by_name(skeleton, data, message):
     remedy = "no character here has a robot's joints"
-    with pytest.raises(ClipError, match=f"^robot: .*{said}.*{remedy}"):
+    with pytest.raises(ClipError, match=f"^robot: .*{message}.*{remedy}"):
         read_clip(data, "robot", skeleton)
 
 
 @pytest.mark.parametrize("data", [b"a,b,c,d,e,f,g,h,i\n", b"1,2,3\n", b"", b"1;2;3;4;5;6;7;8;9"])
-def test_another_table_is_no_robots(data):
+def test_other_tables_are_not_recognized(data):
     assert not is_recognized(data)

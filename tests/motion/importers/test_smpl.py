@@ -1,4 +1,4 @@
-"""AMASS's files: either release's rate, either model's columns."""
+"""AMASS: the rates of both releases, the columns of all body models, and errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_elbow_rotation_is_retargeted(skeleton):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"poses": np.zeros((4, 63))}, r"63 numbers a pose, expected 66 \(body\)"),
         ({"poses": np.zeros(4)}, "expected one row a frame"),
@@ -86,7 +86,7 @@ def test_elbow_rotation_is_retargeted(skeleton):
         ({"poses": np.zeros((1, 156)), "trans": np.zeros((1, 3))}, "1 frames at 100 a second"),
     ],
 )
-def test_invalid_npz_is_refused_with_its_reason(skeleton, changed, said):
-    with pytest.raises(ClipError, match=said) as caught:
+def test_invalid_npz_is_refused_with_its_reason(skeleton, changed, message):
+    with pytest.raises(ClipError, match=message) as caught:
         read_clip(formats.smpl(**changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")

@@ -1,4 +1,4 @@
-"""Poses within the hinges' ranges: kept where they are within, and the nearest ones where not."""
+"""Poses within the hinges' ranges are kept, others moved to the nearest ones within."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def angles_within(skeleton, rng: np.random.Generator, frames: int) -> np.ndarray
     return lower + rng.uniform(0.02, 0.98, (frames, len(lower))) * (upper - lower)
 
 
-def test_a_pose_within_the_ranges_keeps_its_bits(skeleton):
+def test_pose_within_the_ranges_is_unchanged(skeleton):
     turns = ball_rotations(skeleton, angles_within(skeleton, np.random.default_rng(0), FRAMES))
     balls = {ball.body: turns[:, i] for i, ball in enumerate(skeleton.balls)}
     clip = clip_of(skeleton, balls)
@@ -47,7 +47,7 @@ def test_a_pose_within_the_ranges_keeps_its_bits(skeleton):
         np.testing.assert_array_equal(held.joint_rot[body], kept)
 
 
-def test_a_pose_near_the_ranges_ends_within_and_one_far_off_keeps_its_bits(skeleton):
+def test_poses_near_the_ranges_are_held_and_far_ones_unchanged(skeleton):
     rng = np.random.default_rng(1)
     clip = clip_of(skeleton, {ball.body: random_rotations(rng) for ball in skeleton.balls})
     held = hold_in_ranges(clip)
@@ -80,7 +80,7 @@ def test_a_knee_that_bends_the_wrong_way_is_straightened(skeleton):
 
 @pytest.mark.parametrize("body", ["right_upper_arm", "left_thigh", "head", "left_foot"])
 def test_no_rotation_within_the_ranges_is_nearer(skeleton, body):
-    """Beside 20,000 random ones."""
+    """Compared with 20,000 random ones."""
     joint = next(joint for joint in skeleton.joints if joint.body == body)
     rng = np.random.default_rng(2)
     targets = random_rotations(rng)

@@ -1,6 +1,4 @@
-"""Retargeting: our own body, dressed as another rig, comes back; captures stay within what a body
-can do.
-"""
+"""Retargeting recovers our own clip from another rig, and keeps joint limits and contacts."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def walk(skeleton):
 
 
 def apart(a, b) -> float:
-    """How far bodies of two clips are apart about their roots, in the median over frames, m."""
+    """The largest distance of bodies relative to the root, median over frames, m."""
     first = a.world_poses[0] - a.root_pos[:, None]
     second = b.world_poses[0] - b.root_pos[:, None]
     return float(np.median(np.linalg.norm(first - second, axis=-1).max(-1)))
@@ -58,7 +56,7 @@ def test_retargeting_our_own_body_recovers_the_clip(walk, skeleton):
 
 @pytest.mark.parametrize("hanging", [0.0, 1.2])
 def test_limbs_that_never_bend_keep_the_axes_of_the_body(still, skeleton, hanging):
-    """Noise of a ten thousandth of a radian is no plane of a knee."""
+    """Noise of 1e-4 rad does not define the axis of a knee."""
     noise = np.random.default_rng(0).normal(0, 1e-4, (len(still), 2))
     none = np.tile([1.0, 0, 0, 0], (len(still), 1))
     angles = {"left_thigh": 0.35, "right_thigh": -0.35}
@@ -72,8 +70,10 @@ def test_limbs_that_never_bend_keep_the_axes_of_the_body(still, skeleton, hangin
     limbs = ["ankle" not in hinge for hinge in skeleton.hinges]
     np.testing.assert_allclose(back.joint_pos[:, limbs], straight.joint_pos[:, limbs], atol=1e-3)
     assert len(back.warnings) == 4
-    said = "left_thigh and left_shin are straight in every frame; the axis between them is assumed"
-    assert said in back.warnings[0]
+    warning = (
+        "left_thigh and left_shin are straight in every frame; the axis between them is assumed"
+    )
+    assert warning in back.warnings[0]
 
 
 @needs_mocap
@@ -111,7 +111,7 @@ def test_retargeting_is_invariant_to_local_joint_axes(walk, skeleton, axis, body
     np.testing.assert_allclose(np.abs(last[:, 0]), 1, atol=1e-6)
 
 
-def test_a_joint_that_is_missing_is_named_with_one_near_it(walk, skeleton):
+def test_missing_joint_error_suggests_a_similar_name(walk, skeleton):
     rig = as_rig(walk)
     joints = tuple("RightUpLegg" if joint == "RightUpLeg" else joint for joint in rig.joints)
     with pytest.raises(ClipError, match=r"no joint for right_thigh \(near: RightUpLegg\)"):
@@ -197,7 +197,7 @@ def test_retargeted_gaits_respect_limits_and_foot_contact(skeleton, take):
 
 
 @needs_mocap
-def test_a_rig_whose_zero_pose_is_no_pose_walks_backwards_upright(skeleton):
+def test_rig_with_an_arbitrary_zero_pose_walks_backwards_upright(skeleton):
     assert MOCAP is not None
     clip = read_clip((MOCAP / "cmu" / "bvh_cc" / "006_06.bvh").read_bytes(), "006_06.bvh", skeleton)
     assert measure(clip).ahead == pytest.approx(-1.1, abs=0.1)
@@ -219,7 +219,7 @@ def test_every_bvh_file_of_the_collection_imports(skeleton):
     "take", ["05_02", "05_03", "05_13", "49_06", "49_07"], ids=lambda take: f"cmu_{take}"
 )
 def test_dances_and_cartwheels_are_held_within_the_hinges_ranges(skeleton, take):
-    """And their feet stand: what was turned is said in a warning."""
+    """And their feet stand; a warning names the changed joints."""
     assert MOCAP is not None
     file = MOCAP / "cmu" / "bvh" / f"{take}.bvh"
     clip = read_clip(file.read_bytes(), file.name, skeleton)
@@ -247,7 +247,7 @@ def test_a_walk_within_its_ranges_is_only_planted(walk):
         np.testing.assert_array_equal(settled.joint_rot[body], turns)
 
 
-def test_a_limb_that_turns_over_is_left_for_check_to_see(walk):
+def test_limb_that_turns_over_is_kept_and_judged_bad(walk):
     foot = walk.joint_rot["left_foot"].copy()
     foot[5:] = [0.0, 0.0, 0.0, 1.0]  # half a turn
     settled = settle_retargeted(replace(walk, joint_rot=walk.joint_rot | {"left_foot": foot}))
