@@ -1,5 +1,5 @@
-"""What each mechanism beyond ASE gives: trainings with one of them off at a time, seed by seed, and
-the samples after which each run meets the bars.
+"""The effect of each mechanism beyond ASE: trainings with one of them off at a time, seed by seed,
+and the samples after which each run meets the bars.
 
 python -m benchmarks.ablation                       51 runs of 14 M samples, 15 h (estimated)
 python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=locomotion samples=6000000
@@ -15,9 +15,9 @@ keys:
   out=                 folder of runs and of the table; default: below the folder of cards
   threads=0            of each training; 0: all that the process may use
 
-Runs that are finished are not made again, and an interrupted one goes on: the same command does.
-A mechanism that the preset does not have is left out. A run that fails, as one that diverges, is
-named on stderr, counts as one that did not meet the bars, and makes the exit status 1.
+The same command skips finished runs and resumes an interrupted one. A mechanism that the preset
+does not have is left out. A run that fails, for example by divergence, is named on stderr, counts
+as below the bars, and makes the exit status 1.
 """
 
 from __future__ import annotations

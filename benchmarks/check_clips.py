@@ -3,10 +3,9 @@
     python -m benchmarks.check_clips                    1,000 clips, a process a core
     python -m benchmarks.check_clips clips=200 workers=1
 
-The clips are random parts, 1 to 3 s long, of those that come with the project; every second one is
-written as a BVH file of another maker's rig, which has to be retargeted. The second check finds the
-verdicts of the first. `cpu_seconds` is the processors' own time, which says more where other work
-goes on beside it."""
+The clips are random parts, 1 to 3 s long, of the bundled ones; every second one is written as a BVH
+file of another rig, which has to be retargeted. The second check uses the cached verdicts of the
+first. `cpu_seconds` is CPU time, which depends less on the other load of the machine."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ def write_clips(folder: Path, clips: int, rng: np.random.Generator) -> int:
     written = 0
     for i in range(clips):
         take = takes[i % len(takes)]
-        wanted = round(rng.uniform(*LENGTHS) * CONTROL_RATE)
-        length = min(len(take), wanted)
+        drawn = round(rng.uniform(*LENGTHS) * CONTROL_RATE)
+        length = min(len(take), drawn)
         start = int(rng.integers(len(take) - length + 1))
         part = frames(take, np.arange(start, start + length))
         write, suffix = (bvh_of, "bvh") if i % 2 else (npz.write, "npz")
@@ -68,10 +67,10 @@ def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
         defaults = {"clips": "1000", "workers": str(count_processors()), "seed": "0"}
-        asked = parse_options(arguments, defaults)
-        clips = parse_int(asked, "clips", 1)
-        workers = parse_int(asked, "workers", 1)
-        rng = np.random.default_rng(parse_int(asked, "seed", 0))
+        options = parse_options(arguments, defaults)
+        clips = parse_int(options, "clips", 1)
+        workers = parse_int(options, "workers", 1)
+        rng = np.random.default_rng(parse_int(options, "seed", 0))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

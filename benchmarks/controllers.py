@@ -1,5 +1,5 @@
-"""How fast controllers are trained, beside pretraining: control steps a second of both training
-loops, by turns in one process.
+"""How fast controllers are trained, compared with pretraining: control steps a second of both
+training loops, by turns in one process.
 
 python -m benchmarks.controllers task=location skill=mobility@8
 python -m benchmarks.controllers --json --preset locomotion task=reach num_envs=128

@@ -108,8 +108,8 @@ def make_protocol(config: uvicorn.Config) -> asyncio.Protocol:
 def make_request() -> bytes:
     """A request of a character standing upright, with the z of a clip."""
     manifest = open_store(BUNDLED).resolve("humanoid@latest").manifest
-    asked = {"state": state_at_rest(manifest)[0], "z": example_latent(manifest)[0]}
-    body = orjson.dumps(asked, option=orjson.OPT_SERIALIZE_NUMPY)
+    fields = {"state": state_at_rest(manifest)[0], "z": example_latent(manifest)[0]}
+    body = orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
     head = f"POST /act HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
     return head.encode() + body
 

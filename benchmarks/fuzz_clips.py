@@ -3,11 +3,11 @@ refused, and what fails.
 
 python -m benchmarks.fuzz_clips inputs=100000 seed=0 [formats=mimickit,poselib]
 
-A small file of each format, made as the tests make theirs, is changed at random: bytes, numbers,
-names and lengths, in 3 of 10 digits alone, so that a text stays readable; in zips also what is
-inside, packed again so that its sum is right. A failure is any exception but ClipError, a message
-that does not begin with the file's name, an input that takes over 5 s, or one that raises the peak
-of memory by over 1 GiB; each is printed with its number. The exit status is 1 where there is one.
+A small file of each format, generated as in the tests, is changed at random: bytes, numbers, names
+and lengths, in 3 of 10 only digits, so that a text stays readable; in zips also the entries, with
+new checksums. A failure is any exception but ClipError, a message that does not begin with the
+file's name, an input that takes over 5 s, or one that raises the peak of memory by over 1 GiB; each
+is printed with its number. The exit status is 1 where there is one.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def _change_entry(data: bytes, generator: random.Random) -> bytes:
         del entries[name]
     else:
         entries[name] = change(entries[name], generator)
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for entry, content in entries.items():
             archive.writestr(entry, content)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _change_digits(data: bytearray, generator: random.Random) -> None:
@@ -152,7 +152,7 @@ def _read(data: bytes, name: str, skeleton: Skeleton, outcome: Outcome) -> str:
         judge(clip)
     except ClipError as error:
         outcome.refused[name] += 1
-        return "" if str(error).startswith(f"{NAME}: ") else f"says {error}"
+        return "" if str(error).startswith(f"{NAME}: ") else f"no file name in: {error}"
     except Exception:
         return traceback.format_exc(limit=-3)
     outcome.read[name] += 1

@@ -2,9 +2,9 @@
 
 python -m benchmarks.fuzz_requests requests=100000 seed=0
 
-In this process, over the libraries that come with the project. A failure is a 5xx, but for a 503
-that is a Problem, and a refusal that is no Problem; each is printed with its request. The exit
-status is 1 where there is one.
+In this process, over the bundled libraries. A failure is a 5xx, but for a 503 that is a Problem,
+and a refusal that is no Problem; each is printed with its request. The exit status is 1 where there
+is one.
 """
 
 from __future__ import annotations
@@ -122,34 +122,36 @@ async def _send(
 ) -> None:
     tracebacks.last = ""
     headers = httpx.Headers(list(request.headers.items()), encoding="latin-1")
-    asked = client.build_request(
+    built = client.build_request(
         request.method,
         request.path,
         content=request.body,
         headers=headers,
     )
     try:
-        answer = await client.send(asked)
+        response = await client.send(built)
     except Exception as error:
         cause = "".join(traceback.format_exception(error))
         outcome.statuses[0] += 1
         outcome.failures.append(Failure(number, request, 0, "the app raised", cause))
         return
-    outcome.statuses[answer.status_code] += 1
-    code = _code(request, answer)
+    outcome.statuses[response.status_code] += 1
+    code = _code(request, response)
     if code is not None:
         outcome.codes[code] += 1
-    if _failed(request, answer, code):
-        text = answer.text[:500]
-        outcome.failures.append(Failure(number, request, answer.status_code, text, tracebacks.last))
+    if _failed(request, response, code):
+        text = response.text[:500]
+        outcome.failures.append(
+            Failure(number, request, response.status_code, text, tracebacks.last)
+        )
 
 
-def _code(request: Request, answer: httpx.Response) -> str | None:
+def _code(request: Request, response: httpx.Response) -> str | None:
     """The Problem's code; None for anything that is no Problem, as the bodiless reply to HEAD."""
-    if answer.status_code < 400 or request.method == "HEAD":
+    if response.status_code < 400 or request.method == "HEAD":
         return None
     try:
-        found: Any = answer.json()
+        found: Any = response.json()
     except ValueError:
         return None
     if not isinstance(found, dict) or set(found) - {"error"} != PROBLEM:
@@ -157,12 +159,12 @@ def _code(request: Request, answer: httpx.Response) -> str | None:
     return found["code"] if found["code"] in CODES else None
 
 
-def _failed(request: Request, answer: httpx.Response, code: str | None) -> bool:
+def _failed(request: Request, response: httpx.Response, code: str | None) -> bool:
     if request.method == "HEAD":
-        return answer.status_code >= 500 and answer.status_code != 503
-    if answer.status_code >= 500 and answer.status_code != 503:
+        return response.status_code >= 500 and response.status_code != 503
+    if response.status_code >= 500 and response.status_code != 503:
         return True
-    return answer.status_code >= 400 and code is None
+    return response.status_code >= 400 and code is None
 
 
 def main(arguments: list[str]) -> int:

@@ -1,8 +1,8 @@
 """Load: many connections from one thread, on one core of its own. For measuring a server, not for
 use.
 
-`closed` sends the next request of a connection when the last is answered. `paced` sends at a fixed
-rate, independent of the server, and measures from the time that a request was due."""
+`closed` sends the next request of a connection after the reply to the last. `paced` sends at a
+fixed rate, independent of the server, and measures from the time that a request was due."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import numpy as np
 
 LENGTH = b"content-length: "
 LAST_CHUNK = b"0\r\n\r\n"
-CHUNK = 65536  # bytes read at once: a larger buffer is mapped anew for each answer
+CHUNK = 65536  # bytes read at once: a larger buffer is mapped again for each reply
 
 
 @dataclass
 class Result:
     seconds: float
-    times: list[float] = field(default_factory=list)  # s, of each answered request
+    times: list[float] = field(default_factory=list)  # s, of each request with a reply
     statuses: dict[int, int] = field(default_factory=dict)
-    failed: int = 0  # connections that ended without an answer
+    failed: int = 0  # connections that ended without a reply
 
     @property
     def rate(self) -> float:  # 1/s
@@ -47,8 +47,8 @@ class Line:
     def open(self) -> None:
         self.socket = socket.create_connection(self.address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for said in self.opening:  # each is answered at once, in one piece
-            self.socket.sendall(said)
+        for message in self.opening:  # each gets a reply at once, in one piece
+            self.socket.sendall(message)
             assert self.socket.recv(65536)
         self.socket.setblocking(False)
         self.buffer = b""
@@ -134,7 +134,7 @@ def closed(
     while (now := perf_counter()) - started < seconds:
         for fd, _ in poll.poll(0.1):
             line = by_fd[fd]
-            status = _heard(line.http, result, line)
+            status = _receive(line.http, result, line)
             if status is None:
                 continue
             if status == 0 or line.socket.fileno() != fd:
@@ -179,7 +179,7 @@ def paced(
                 lines[i].send(request, at)
         for fd, _ in poll.poll(max(0.0, min(due[0][0] - perf_counter(), 0.05))):
             line = by_fd[fd]
-            if _heard(line.frame if opening else line.http, result, line) is None:
+            if _receive(line.frame if opening else line.http, result, line) is None:
                 continue
             late = waiting[index[line]]
             late.pop(0)
@@ -191,9 +191,9 @@ def paced(
     return result
 
 
-def _heard(hear, result: Result, line: Line) -> int | None:
+def _receive(read, result: Result, line: Line) -> int | None:
     try:
-        status = hear()
+        status = read()
     except (BlockingIOError, InterruptedError):
         return None
     except ConnectionError:
@@ -207,7 +207,7 @@ def _heard(hear, result: Result, line: Line) -> int | None:
 
 
 def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost: bool) -> None:
-    """Register the new connection: the server asked for it, or closed the old one."""
+    """Register the new connection: the server closed the old one, or announced to."""
     by_fd.pop(fd, None)
     if lost:
         line.socket.close()

@@ -32,16 +32,16 @@ def publish(store: Store, name: str = "humanoid", seed: int = 0) -> bytes:
 def publish_int8(store: Store, policy: bytes, name: str) -> None:
     """Publish the same with `policy` in int8."""
     state, z = rows(4096)
-    asked = {"state": state, "z": z}
-    rounded = quantize_to_int8(policy, asked)
-    wanted, found = (
+    feed = {"state": state, "z": z}
+    rounded = quantize_to_int8(policy, feed)
+    expected, found = (
         np.asarray(
-            ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, asked)[0]
+            ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, feed)[0]
         )
         for graph in (policy, rounded)
     )
     parity = Parity(
-        max_abs_error=float(np.abs(found - wanted).max()),
+        max_abs_error=float(np.abs(found - expected).max()),
         rows=len(found),
         batch_sizes=(len(found),),
     )
@@ -100,8 +100,10 @@ def _model(nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], graph: G
     def values(tensors: tuple[Tensor, ...]) -> list[onnx.ValueInfoProto]:
         return [helper.make_tensor_value_info(t.name, TensorProto.FLOAT, t.shape) for t in tensors]
 
-    held = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    body = helper.make_graph(nodes, "benchmark", values(graph.inputs), values(graph.outputs), held)
+    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    body = helper.make_graph(
+        nodes, "benchmark", values(graph.inputs), values(graph.outputs), initializers
+    )
     made = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
     return made.SerializeToString(deterministic=True)
 

@@ -1,4 +1,4 @@
-"""The service beside what a user would take instead: the same ONNX, machine, run and client; JSON,
+"""The service compared with other inference servers: the same ONNX, machine, run and client; JSON,
 one row a request.
 
     python -m benchmarks.peers --json       all of them; the first run installs, for 15 minutes
@@ -191,14 +191,14 @@ def _mlserver_settings(folder: Path) -> None:
     (folder / "model-settings.json").write_text(json.dumps(model))
 
 
-def asked(address: Address, request: bytes, seconds: float) -> dict[str, float]:
+def measure_load(address: Address, request: bytes, seconds: float) -> dict[str, float]:
     """Requests/s, p50 and p99 (ms) at each number of connections; medians of three."""
     found: dict[str, float] = {}
     for c in CONNECTIONS:
         runs = [load.closed(address, [request], c, seconds) for _ in range(3)]
         for run in runs:
             if set(run.statuses) != {200}:
-                raise RuntimeError(f"answers at {c} connections were {run.statuses}")
+                raise RuntimeError(f"statuses at {c} connections were {run.statuses}")
         found[f"c{c}"] = statistics.median(run.rate for run in runs)
         found[f"p50_c{c}"] = statistics.median(run.percentile(50) for run in runs)
         found[f"p99_c{c}"] = statistics.median(run.percentile(99) for run in runs)
@@ -221,7 +221,7 @@ def main() -> None:
         policy = Path(folder) / "policy.onnx"
         policy.write_bytes(network.publish(Store(store)))
         seen = {
-            name: beside(name, given.envs.resolve(), policy, store, given.seconds)
+            name: measure_peer(name, given.envs.resolve(), policy, store, given.seconds)
             for name in given.peers
         }
     result = {**least(seen), "seen": seen}
@@ -232,7 +232,9 @@ def installed(envs: Path) -> list[str]:
     return [name for name in PEERS if (envs / name / "ready").exists()]
 
 
-def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> dict[str, Any]:
+def measure_peer(
+    name: str, envs: Path, policy: Path, store: Path, seconds: float
+) -> dict[str, Any]:
     """Results of the peer and of ours for the same requests, one after the other; or why there are
     none."""
     cores = sorted(os.sched_getaffinity(0))
@@ -240,10 +242,10 @@ def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> 
         environment(name, PEERS[name], envs)
         os.sched_setaffinity(0, {cores[-1]})
         with serving(name, PEERS[name], envs, policy, {cores[0]}) as address:
-            theirs = asked(address, PEERS[name].request(), seconds)
+            theirs = measure_load(address, PEERS[name].request(), seconds)
         with running(store, {cores[0]}) as address:
             await_ready(address, json_body(1, False))
-            ours = asked(address, json_body(1, False), seconds)
+            ours = measure_load(address, json_body(1, False), seconds)
         return {"theirs": theirs, OURS: ours, "ratio": {c: ours[c] / theirs[c] for c in theirs}}
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         return {"not measured": " ".join(str(error).split())[:300]}

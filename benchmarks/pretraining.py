@@ -32,37 +32,37 @@ COMPARED = (
     "engine_cpu_us_per_sample",
     "peak_memory_mb",
 )
-TURNS = 20  # in a round, which waits for background learning at its end; a run never does
+TURNS = 20  # in a round, which waits for background learning at its end, unlike a run
 
 
-class Witness:
+class RecordingBackend:
     """A backend that records its calls, so that they can be repeated on the engine alone."""
 
     def __init__(self, backend: Backend):
         self._backend = backend
-        self.forget()
+        self.clear()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
-        self._noted("place", ids.clone(), state.map(Tensor.clone))
+        self._record("place", ids.clone(), state.map(Tensor.clone))
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
-        self._noted("push", ids.clone(), body, wrench.clone())
+        self._record("push", ids.clone(), body, wrench.clone())
 
     def advance(self, targets: Tensor) -> Tensor:
-        return self._noted("advance", targets.clone())
+        return self._record("advance", targets.clone())
 
-    def _noted(self, name: str, *arguments: Any) -> Any:
+    def _record(self, name: str, *arguments: Any) -> Any:
         self._calls.append((name, arguments))
         return getattr(self._backend, name)(*arguments)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._calls: list[tuple[str, tuple[Any, ...]]] = []
         self._before = self._backend.snapshot()
 
-    def again(self) -> np.ndarray:
+    def replay(self) -> np.ndarray:
         """The time (`clocks`) in which the engine alone repeats the recorded steps."""
         now = self._backend.snapshot()
         simulated = np.zeros(2)
@@ -96,18 +96,18 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     including that due to background learning. CPU time per sample, in all and of the engine,
     depends less on the machine's other load."""
     training = load_warm_training(cfg)
-    witness: Any = Witness(training.env.env.backend)
-    training.env.env.backend = witness
+    recorder: Any = RecordingBackend(training.env.env.backend)
+    training.env.env.backend = recorder
     samples = TURNS * cfg.num_envs * cfg.ppo.horizon
     seen = []
     with use_one_thread():
         for _ in range(rounds + 1):
-            witness.forget()
+            recorder.clear()
             started = clocks()
             collected = sum(training.iterate()["time/collect"] for _ in range(TURNS))
             training.background.finish_fits()
             whole = clocks() - started
-            seen.append((*witness.again(), collected, *whole))
+            seen.append((*recorder.replay(), collected, *whole))
     simulated, stepping, collected, whole, working = np.array(seen[1:]).T  # s, by round
     return {
         "samples_per_s": round(samples / np.median(whole)),

@@ -1,10 +1,10 @@
-"""Whether own clips train without a key touched: recipes drawn at random from a folder of clips,
-each trained with one preset, and measured.
+"""Training on other clips with an unchanged preset: recipes drawn at random from a folder of clips,
+each trained and measured.
 
 python -m benchmarks.recipes takes/                           10 recipes of 5 clips each
 python -m benchmarks.recipes takes/ count=3 preset=mobility samples=38000000
 
-A recipe has clips that `python -m pretrain.motion check` calls good, each take once, and their
+A recipe has clips that `python -m pretrain.motion check` judges good, each take once, and their
 mirror images. The last line of the table is the median over the recipes.
 
 keys:
@@ -17,8 +17,8 @@ keys:
   out=               folder of recipes, runs and of the table; default: below the folder of cards
   threads=0          of each training; 0: all that the process may use
 
-Runs that are finished are not made again, and an interrupted one goes on: the same command does.
-A run that fails is named on stderr and makes the exit status 1.
+The same command skips finished runs and resumes an interrupted one. A run that fails is named on
+stderr and makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Plan:
 
 
 def find_good_takes(folder: Path) -> list[Path]:
-    """The clips below `folder` that check calls good, the first one of each file name."""
+    """The clips below `folder` that check judges good, the first one of each file name."""
     takes: dict[str, Path] = {}
     verdicts = check([str(folder)], "humanoid", count_processors())
     for file, verdict in zip(find_files(str(folder)), verdicts, strict=True):

@@ -1,5 +1,5 @@
-"""Random sequences of valid requests against a model of which are admitted: each reply must belong
-to its own request.
+"""Random sequences of requests, with and without valid keys: each reply must belong to its own
+request, with the status that a model of the access rules expects.
 
     python -m benchmarks.request_sequences --requests 1000000
 
@@ -34,7 +34,7 @@ from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 BODIES = 8
-LONGEST_WAIT = 60.0  # s for the replies of one connection: a busy machine is no fault
+LONGEST_WAIT = 60.0  # s for the replies of one connection, for a busy machine
 ACT: keys.Scope = "act"
 ENCODE: keys.Scope = "encode"
 SCOPES: dict[str, tuple[keys.Scope, ...]] = {
@@ -203,8 +203,8 @@ async def run_sequences(world: World, requests: int, seed: int) -> Counter[int]:
         while counts.total() < requests:
             conversations = [make_conversation(world, rng) for _ in range(4)]
             running = [converse(world, config, one, rng) for one in conversations]
-            answered = await asyncio.gather(*running)
-            for sent, replies in zip(conversations, answered, strict=True):
+            received = await asyncio.gather(*running)
+            for sent, replies in zip(conversations, received, strict=True):
                 check(sent, replies)
                 counts.update(one.status for one in sent)
     return counts
@@ -235,8 +235,7 @@ def make_config(gateway: Gateway) -> uvicorn.Config:
 
 
 def make_world(folder: Path) -> World:
-    """The libraries that come with the project under keys of each kind, and /act bodies with their
-    targets."""
+    """The bundled libraries under keys of each kind, and /act bodies with their targets."""
     made = {name: keys.make_key(name, scopes) for name, scopes in SCOPES.items()}
     file = folder / "keys.json"
     keys.write(file, [key for _, key in made.values()])

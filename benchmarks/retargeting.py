@@ -3,12 +3,11 @@
     python -m pip install --no-deps --target /tmp/mink mink==1.3.0 qpsolvers==4.13.0 daqp==0.11.0
     PYTHONPATH=/tmp/mink:$PYTHONPATH python -m benchmarks.retargeting [file=take.bvh] [repeats=9]
 
-Without `file` it is a walk that comes with the project, written as a BVH file of another maker's
-rig. The loop has a target for the pose of every body and takes up to ITERATIONS steps a frame, each
-frame from the one before, until a step gains less than GAIN: what GMR does for each frame. Its
-targets are the poses that our retargeting finds, which the body can reach: kinder to it than those
-of the file. Seconds are of the processor; ours are the median of `repeats`, reading not included,
-planting named apart."""
+Without `file` it is a bundled walk, written as a BVH file of another rig. The loop has a target for
+the pose of every body and takes up to ITERATIONS steps a frame, each frame from the one before,
+until a step gains less than GAIN: what GMR does for each frame. Its targets are the poses of our
+retargeting, which the body can reach: easier than those of the file. Times are CPU seconds; ours
+are the median of `repeats`, without reading, and with planting listed separately."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -54,7 +53,7 @@ INSTALL = (
 class Loop:
     """Time and accuracy of the inverse-kinematics loop."""
 
-    seconds: float  # of the processor
+    seconds: float  # CPU time
     iterations: float  # a frame
     error: float  # m between a body and its target, mean
 
@@ -74,7 +73,7 @@ def read_raw(path: Path | None, skeleton: Skeleton) -> RawMotion:
 
 
 def seconds_of(work: Callable[[], object], repeats: int) -> float:
-    """Processor seconds of `work`, the median."""
+    """CPU seconds of `work`, the median."""
     found = []
     for _ in range(repeats):
         started = time.process_time()
@@ -148,10 +147,10 @@ def compare(mink: Any, raw: RawMotion, skeleton: Skeleton, repeats: int) -> dict
 def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
-        asked = parse_options(arguments, {"file": "", "repeats": "9"})
-        repeats = parse_int(asked, "repeats", 1)
+        options = parse_options(arguments, {"file": "", "repeats": "9"})
+        repeats = parse_int(options, "repeats", 1)
         skeleton = load_character("humanoid").skeleton
-        raw = read_raw(Path(asked["file"]) if asked["file"] else None, skeleton)
+        raw = read_raw(Path(options["file"]) if options["file"] else None, skeleton)
         mink = importlib.import_module("mink")
     except ImportError as error:
         print(f"{error}: {INSTALL}, and FOLDER on PYTHONPATH", file=sys.stderr)

@@ -95,12 +95,12 @@ def await_ready(address: Address, request: bytes, every: float = 0.1) -> None:
 
 def json_body(rows: int, batch: bool = True) -> bytes:
     state, z = network.rows(rows)
-    asked = (
+    fields = (
         {"state": state.tolist(), "z": z.tolist()}
         if batch
         else {"state": state[0].tolist(), "z": z[0].tolist()}
     )
-    return load.post("/act", orjson.dumps(asked), {"content-type": "application/json"})
+    return load.post("/act", orjson.dumps(fields), {"content-type": "application/json"})
 
 
 def binary_body(rows: int, batch: bool = True) -> bytes:

@@ -1,8 +1,7 @@
-"""How fast the service is, against the endpoint that anyone would write first: same network,
-machine, run and client.
+"""How fast the service is, against a plain FastAPI endpoint: same network, machine, run and client.
 
     python -m benchmarks.serving --json           about seven minutes, and two for each peer
-    python -m benchmarks.serving --seconds 1      a glance
+    python -m benchmarks.serving --seconds 1      a quick run
 
 Of the peers, those are measured that `python -m benchmarks.peers` has installed.
 
@@ -41,7 +40,7 @@ from skills_store import places
 from skills_store.store import Store
 
 Servers = dict[str, Address]
-SETTLE = 0.3  # s: the previous server, on the same core, may still answer clients that have left
+SETTLE = 0.3  # s: the previous server, on the same core, may still serve closed connections
 
 
 def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
@@ -144,9 +143,9 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
         for name, rates in shared.items():
             rates.append(sharing_cores(servers[name], json_body(1, False), seconds, cores))
     rate = {name: statistics.median(r.rate for r in rounds) for name, rounds in results.items()}
-    if silent := [name for name, median in rate.items() if not median]:
+    if unanswered := [name for name, median in rate.items() if not median]:
         raise SystemExit(
-            f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?"
+            f"{', '.join(unanswered)}: no reply in {seconds:g} s. Is the machine free?"
         )
     p50 = percentiles(results, 50)
     p99 = percentiles(results, 99)
@@ -192,7 +191,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     first = {cores[0]}
     last = {cores[-1]}
@@ -204,7 +203,7 @@ def main() -> None:
         file.write_bytes(policy)
         envs = places.peers().resolve()
         seen = {
-            name: peers.beside(name, envs, file, store, asked.seconds)
+            name: peers.measure_peer(name, envs, file, store, options.seconds)
             for name in peers.installed(envs)
         }
         os.sched_setaffinity(0, last)
@@ -218,13 +217,13 @@ def main() -> None:
             servers = {"service": service, "int8": int8, "two": two, "yardstick": plain}
             for address in servers.values():
                 await_ready(address, json_body(1))
-            result = measure(servers, policy, asked.seconds, set(cores))
+            result = measure(servers, policy, options.seconds, set(cores))
     result["cold_start_s"], result["idle_mib"] = (
         statistics.median(each) for each in zip(*starts, strict=True)
     )
     result["peers"] = peers.least(seen) if seen else None
     result["seen"]["peers"] = seen
-    print(json.dumps(_rounded(result)) if asked.json else json.dumps(_rounded(result), indent=2))
+    print(json.dumps(_rounded(result)) if options.json else json.dumps(_rounded(result), indent=2))
 
 
 def _rounded(value: Any) -> Any:

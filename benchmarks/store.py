@@ -3,11 +3,11 @@ syncs each file.
 
 python -m benchmarks.store --json
 
-`publish_ratio` is publishing 8 MB over what it may take, twice the copy and 60 ms: 1 or less is
-asked. `open_ms` is resolve, verify and open of that library; `ls_10k_s` the whole command over
-10,000 versions, `ls_10k_cold_s` without its index; `import_s` the import of the runtime in a fresh
-interpreter. Each is the median of what a clock on the wall said; `_cpu_` is the processor's own
-time, which says more where other work goes on beside it."""
+`publish_ratio` is the time of publishing 8 MB over its limit, twice the copy and 60 ms: the target
+is 1 or less. `open_ms` is resolve, verify and open of that library; `ls_10k_s` the whole command
+over 10,000 versions, `ls_10k_cold_s` without its index; `import_s` the import of the runtime in a
+fresh interpreter. Each is a median of wall-clock time; `_cpu_` is CPU time, which depends less on
+the other load of the machine."""
 
 from __future__ import annotations
 
@@ -97,23 +97,23 @@ def onnx_of(graph: Graph, size: int, rng: np.random.Generator) -> bytes:
 
 
 @dataclass(frozen=True)
-class Took:
+class Elapsed:
     wall: float  # s
     cpu: float  # s
 
 
-def took(action: Callable[[], object], whose: int = resource.RUSAGE_SELF) -> Took:
+def time_action(action: Callable[[], object], whose: int = resource.RUSAGE_SELF) -> Elapsed:
     """`whose` is RUSAGE_CHILDREN for an action that runs a command."""
     used = resource.getrusage(whose)
     started = time.perf_counter()
     action()
     wall = time.perf_counter() - started
     now = resource.getrusage(whose)
-    return Took(wall, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
+    return Elapsed(wall, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
 
 
-def median(runs: Sequence[Took]) -> Took:
-    return Took(
+def median(runs: Sequence[Elapsed]) -> Elapsed:
+    return Elapsed(
         statistics.median(run.wall for run in runs), statistics.median(run.cpu for run in runs)
     )
 
@@ -126,12 +126,12 @@ def publishing(folder: Path, repeats: int) -> dict[str, float]:
     copied = []
     for turn in range(repeats + 1):
         manifest, files = library(SIZE, rng)
-        published.append(took(lambda m=manifest, f=files: store.publish(m, f)))
-        copied.append(took(lambda f=files, t=turn: _copy(folder / f"copy-{t}", f)))
+        published.append(time_action(lambda m=manifest, f=files: store.publish(m, f)))
+        copied.append(time_action(lambda f=files, t=turn: _copy(folder / f"copy-{t}", f)))
     publish = median(published[1:])
     copy = median(copied[1:])  # the first one imports onnx
     opened = median(
-        [took(lambda: SkillLibrary.open(store, "humanoid@latest")) for _ in range(repeats)]
+        [time_action(lambda: SkillLibrary.open(store, "humanoid@latest")) for _ in range(repeats)]
     )
     return {
         "publish_ratio": 1e3 * publish.wall / (2e3 * copy.wall + MARGIN),
@@ -185,13 +185,14 @@ def fill(store: Store, count: int) -> None:
 def importing(repeats: int) -> dict[str, float]:
     """The import without the interpreter's start: wall time is measured inside, CPU time as the
     difference from a bare interpreter."""
-    said = []
+    seconds = []
     bare = median([_command([sys.executable, "-c", "pass"]) for _ in range(repeats)])
     runs = [
-        took(lambda: said.append(_output(IMPORT)), resource.RUSAGE_CHILDREN) for _ in range(repeats)
+        time_action(lambda: seconds.append(_output(IMPORT)), resource.RUSAGE_CHILDREN)
+        for _ in range(repeats)
     ]
     return {
-        "import_s": statistics.median(map(float, said)),
+        "import_s": statistics.median(map(float, seconds)),
         "import_cpu_s": median(runs).cpu - bare.cpu,
     }
 
@@ -214,12 +215,12 @@ def main() -> None:
         type=Path,
         help="a folder on the disk to measure; default: the system's temporary one",
     )
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.disk) as folder:
-        result = measure(Path(folder), asked.repeats, asked.versions)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.disk) as folder:
+        result = measure(Path(folder), options.repeats, options.versions)
     print(
         json.dumps(result)
-        if asked.json
+        if options.json
         else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items())
     )
 
@@ -236,8 +237,8 @@ def _copy(folder: Path, files: dict[str, bytes]) -> None:
     os.close(fd)
 
 
-def _command(command: Sequence[str]) -> Took:
-    return took(
+def _command(command: Sequence[str]) -> Elapsed:
+    return time_action(
         lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL),
         resource.RUSAGE_CHILDREN,
     )

@@ -173,20 +173,20 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=12)
     parser.add_argument("--trace", type=Path, default=Path("build/training_trace.json"))
     parser.add_argument("overrides", nargs="*", help="configuration of pretrain.train")
-    asked = parser.parse_args()
-    if asked.iterations < 1:
-        parser.error(f"--iterations {asked.iterations} is not 1 or more")
+    options = parser.parse_args()
+    if options.iterations < 1:
+        parser.error(f"--iterations {options.iterations} is not 1 or more")
 
     def run(cfg: PretrainConfig) -> int:
         data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
         training = build_training(cfg, data)
         short = cfg.warm.model_copy(update={"encoder_steps": 50, "clone_steps": 50})
         warm_up(cfg.model_copy(update={"warm": short}), data, training)
-        print(format_table(profile_training(training, asked.iterations, asked.trace)))
-        print(f"one iteration in {asked.trace}: open it in chrome://tracing or ui.perfetto.dev")
+        print(format_table(profile_training(training, options.iterations, options.trace)))
+        print(f"one iteration in {options.trace}: open it in chrome://tracing or ui.perfetto.dev")
         return 0
 
-    return command(run, PretrainConfig, "pretrain.conf", asked.overrides)
+    return command(run, PretrainConfig, "pretrain.conf", options.overrides)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from pathlib import Path
 SCRIPT = """
 function init(args)
     local file = io.open(args[1], "rb")
-    asked = file:read("*a")
+    payload = file:read("*a")
     file:close()
 end
 
-function request() return asked end
+function request() return payload end
 
 function done(summary)
     local e = summary.errors
@@ -39,10 +39,10 @@ def closed(
     """Successful responses a second, on one thread. Raises RuntimeError if one was not
     successful."""
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "ask.lua"
-        asked = Path(folder) / "request"
+        script = Path(folder) / "script.lua"
+        payload = Path(folder) / "request"
         script.write_text(SCRIPT)
-        asked.write_bytes(request)
+        payload.write_bytes(request)
         pinned = ["taskset", "-c", ",".join(map(str, sorted(cores)))]
         how = [
             "-t1",
@@ -52,12 +52,12 @@ def closed(
             str(script),
             f"http://{address[0]}:{address[1]}",
             "--",
-            str(asked),
+            str(payload),
         ]
         run = subprocess.run([*pinned, "wrk", *how], capture_output=True, text=True, check=True)
     found = json.loads(run.stdout.splitlines()[-1])
     if found["refused"] or found["failed"]:
         raise RuntimeError(
-            f"{found['refused']} answers were no success, {found['failed']} connections failed"
+            f"{found['refused']} replies were errors, {found['failed']} connections failed"
         )
     return found["answered"] / found["seconds"]

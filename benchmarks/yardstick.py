@@ -13,12 +13,12 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 
-class Ask(BaseModel):
+class ActRequest(BaseModel):
     state: list[list[float]]
     z: list[list[float]]
 
 
-class Answer(BaseModel):
+class ActReply(BaseModel):
     targets: list[list[float]]
 
 
@@ -32,8 +32,8 @@ def app() -> FastAPI:
     app = FastAPI()
 
     @app.post("/act")
-    async def act(ask: Ask) -> Answer:
-        feed = {"state": np.array(ask.state, np.float32), "z": np.array(ask.z, np.float32)}
-        return Answer(targets=np.asarray(session.run(["targets"], feed)[0]).tolist())
+    async def act(request: ActRequest) -> ActReply:
+        feed = {"state": np.array(request.state, np.float32), "z": np.array(request.z, np.float32)}
+        return ActReply(targets=np.asarray(session.run(["targets"], feed)[0]).tolist())
 
     return app

@@ -98,17 +98,17 @@ def poselib_document(clip: MotionClip) -> dict[str, Any]:
 
 def npy(document: object) -> bytes:
     """`document` pickled in an .npy file, as poselib saves it."""
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     header = {"descr": "|O", "fortran_order": False, "shape": ()}
-    np.lib.format.write_array_header_1_0(held, header)
-    return held.getvalue() + old(pickle.dumps(np.array(document, dtype=object), protocol=3))
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue() + old(pickle.dumps(np.array(document, dtype=object), protocol=3))
 
 
 def npz(**arrays: Any) -> bytes:
     """An .npz of arrays."""
-    held = io.BytesIO()
-    np.savez(held, allow_pickle=False, **arrays)
-    return held.getvalue()
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def isaac_lab(clip: MotionClip, copies: int = 2, **changed: Any) -> bytes:
@@ -187,14 +187,14 @@ def protomotions(positions: np.ndarray, rotations: np.ndarray, **others: Any) ->
     """torch.save's zip of world positions (T, B, 3) and rotations xyzw (T, B, 4), written without
     torch.
     """
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     tensors = {"rigid_body_pos": positions, "rigid_body_rot": rotations}
-    with zipfile.ZipFile(held, "w") as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         pickled = _torch_pickle({"fps": 30.0, **others}, tensors)
         archive.writestr("take/data.pkl", pickled)
         for i, tensor in enumerate(tensors.values()):
             archive.writestr(f"take/data/{i}", tensor.astype("<f4").tobytes())
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _torch_pickle(plain: dict[str, Any], tensors: dict[str, np.ndarray]) -> bytes:

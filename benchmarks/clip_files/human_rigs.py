@@ -38,7 +38,7 @@ def euler(rig: RawMotion) -> np.ndarray:
 
 
 def bvh_of(clip: MotionClip) -> bytes:
-    """`clip` as a BVH file of another maker's rig."""
+    """`clip` as a BVH file of another rig."""
     rig = as_rig(clip)
     lines = ["HIERARCHY"]
     order: list[int] = []

@@ -1,4 +1,4 @@
-"""A small BVH file, and our own humanoid as the rig of another maker."""
+"""A small BVH file, and our own humanoid as another rig."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ROOT Hips
 def as_rig(
     clip: MotionClip, unit: float = 0.01, twists: dict[str, np.ndarray] | None = None
 ) -> RawMotion:
-    """`clip` as another maker's rig would have it: y up, in units of `unit` m, with toes.
+    """`clip` on another rig: y up, in units of `unit` m, with toes.
 
     `twists` (4,) rotate a body's own axes in that rig, without changing a pose.
     """

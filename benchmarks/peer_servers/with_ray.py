@@ -15,9 +15,9 @@ class Policy:
         self.session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
 
     @serve.batch(max_batch_size=64, batch_wait_timeout_s=0.001)
-    async def run(self, asked):
+    async def run(self, requests):
         feed = {
-            name: np.array([row for one in asked for row in one[name]], np.float32)
+            name: np.array([row for one in requests for row in one[name]], np.float32)
             for name in ("state", "z")
         }
         return [[row] for row in self.session.run(["targets"], feed)[0].tolist()]

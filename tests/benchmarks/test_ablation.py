@@ -1,4 +1,4 @@
-"""The ablation: mechanisms can be turned off, the bars decide, and the table says how often."""
+"""The ablation: its variants, its bars and its table."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_failed_run_counts_as_one_below_the_bars() -> None:
 
 
 @pytest.mark.parametrize(("rows", "status"), [([row(1e4, 0.6)], 0), ([], 1)])
-def test_exit_status_tells_of_a_failed_run(
+def test_exit_status_is_1_after_a_failed_run(
     rows: list[Row], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ablation, "run_variant", lambda plan, variant, seed: rows)

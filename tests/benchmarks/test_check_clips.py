@@ -1,4 +1,4 @@
-"""The benchmark of check: its clips are read, and a second check takes what the first kept."""
+"""The benchmark of check: its clips, and the cache between its two checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pretrain.motion.check import check
 from pretrain.motion.verdict import BAD
 
 
-def test_its_clips_are_of_two_formats_and_none_is_bad(tmp_path):
+def test_benchmark_clips_are_of_two_formats_and_not_bad(tmp_path):
     folder = tmp_path / "clips"
     folder.mkdir()
     frames = write_clips(folder, 6, np.random.default_rng(0))

@@ -1,5 +1,4 @@
-"""Training of controllers beside pretraining: two rates and their ratio, and one line for what is
-asked for wrongly."""
+"""The speed of controller training and of pretraining: their ratio, and errors of arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from tests.hlc.bodies import publish_skills
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [("wat=3", "unknown key wat"), ("skill=none@1", "none")]
+    ("argument", "message"), [("wat=3", "unknown key wat"), ("skill=none@1", "none")]
 )
-def test_unknown_arguments_are_refused_by_name(asked, said, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("sys.argv", ["controllers", f"store={tmp_path}", asked])
+def test_unknown_arguments_are_refused_by_name(argument, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", ["controllers", f"store={tmp_path}", argument])
     assert controllers.main() == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_reported_ratio_matches_the_two_reported_rates(tmp_path, monkeypatch):

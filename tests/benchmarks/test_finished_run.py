@@ -1,4 +1,4 @@
-"""Trainings of a benchmark: made once, measured up to their samples, and stopped as one."""
+"""Trainings of a benchmark: run once, measured up to their samples, stopped with the benchmark."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_only_a_stopped_training_stops_the_benchmark(
             train_and_measure(TOY, whole_card(32), "a run")
         return
     assert train_and_measure(TOY, whole_card(32), "a run") == ([] if status else rows[:1])
-    said = capsys.readouterr().err
-    assert ("a run: ended with status 2\n" in said) == bool(status)
+    stderr = capsys.readouterr().err
+    assert ("a run: ended with status 2\n" in stderr) == bool(status)
     train_and_measure(TOY, whole_card(32), "a run")
-    assert len(trainings) == (2 if status else 1)  # what is trained is not trained again
+    assert len(trainings) == (2 if status else 1)  # a finished training is not repeated
 
 
 ENDLESS = "preset=toy publish=false threads=1 samples=9000000"

@@ -1,4 +1,4 @@
-"""Random requests over all routes are answered or refused, and a defect would be found by them."""
+"""Random requests over all routes are answered or refused, and a planted defect is found."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ def test_a_defect_is_found_with_its_request_and_its_cause(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("argument", "message"),
     [
         ("requests=0", "at least 1"),
         ("seed=x", "not a whole number"),
         ("count=3", "unknown key count"),
     ],
 )
-def test_a_wrong_argument_is_refused_in_a_line(
-    asked: str,
-    said: str,
+def test_invalid_argument_is_refused(
+    argument: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main([asked]) == 2
-    assert said in capsys.readouterr().err
+    assert main([argument]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_counts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,4 @@
-"""Curves over runs: medians and ranges of what the runs have in common, and a run without
-milestones is refused."""
+"""Learning curves: medians and ranges over runs, and the errors of unsuitable runs."""
 
 from __future__ import annotations
 
@@ -76,7 +75,7 @@ def test_a_run_whose_configuration_was_changed_is_refused(tmp_path, capsys):
     assert "changed since the run" in capsys.readouterr().err
 
 
-def test_a_run_of_another_version_is_named_as_one(tmp_path, capsys):
+def test_run_of_another_version_is_refused(tmp_path, capsys):
     (tmp_path / "milestones").mkdir()
     (tmp_path / "config.json").write_text('{"disc": {"strict_from": 7}}')
     assert main([str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""Training against the engine alone: what is asked for wrongly is one line, no traceback."""
+"""Training against the engine alone: its ratio, and the errors of arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pretrain.overrides import load_config
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("argument", "message"),
     [
         ("--rounds=0", "not 1 or more"),
         ("--turns=0", "not 1 or more"),
@@ -18,20 +18,20 @@ from pretrain.overrides import load_config
         ("--against=no-such-revision", "no-such-revision"),
     ],
 )
-def test_invalid_configuration_is_refused(asked, said, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["pretraining", asked])
+def test_invalid_configuration_is_refused(argument, message, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pretraining", argument])
     with pytest.raises(SystemExit, match="2"):
         pretraining.main()
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")]
+    ("argument", "message"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")]
 )
-def test_unknown_arguments_are_refused_by_name(asked, said, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["pretraining", asked])
+def test_unknown_arguments_are_refused_by_name(argument, message, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pretraining", argument])
     assert pretraining.main() == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_reported_ratio_matches_the_two_reported_rates():

@@ -1,4 +1,4 @@
-"""Recipes drawn from a folder of clips: good ones, each take once, the same for the same seed."""
+"""Recipes drawn from a folder: only good clips, each take once, deterministic per seed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_table_ends_with_the_median_of_what_was_measured() -> None:
     assert lines[-1] == "| median of 3 | 0.95 | 0.5 | 0.5 | 0.5 | 0.5 | 0.3 | 0.5 |"
 
 
-def test_a_failed_training_leaves_the_others_and_is_in_the_status(
+def test_failed_training_is_left_out_and_sets_the_exit_status(
     takes: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -29,7 +29,7 @@ def test_a_clip_on_our_skeleton_is_refused(skeleton):
         read_raw(EVERYDAY / "cmu_02_01.npz", skeleton)
 
 
-def test_the_walk_is_read_on_a_rig_of_another_maker(skeleton):
+def test_default_walk_is_read_on_another_rig(skeleton):
     raw = read_raw(None, skeleton)
     assert raw.joints[0] == "Hips"
     assert len(raw) == 163

@@ -1,4 +1,4 @@
-"""Two revisions side by side: what a program prints in another tree, and the ratio of medians."""
+"""Two revisions: running a program in another tree, and the ratio of medians."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from benchmarks.revision import compare_medians, run_json
 
 def test_a_module_of_another_tree_is_run_and_its_last_line_read(tmp_path):
     (tmp_path / "prints.py").write_text(
-        "import json, sys\nprint('first')\nprint(json.dumps({'asked': sys.argv[1:]}))"
+        "import json, sys\nprint('first')\nprint(json.dumps({'arguments': sys.argv[1:]}))"
     )
     found = run_json(tmp_path, "prints", ["a=1"])
-    assert found["asked"] == ["a=1"]
+    assert found["arguments"] == ["a=1"]
     assert found["peak_memory_mb"] > 0
 
 
-def test_a_module_that_fails_is_named(tmp_path):
+def test_failed_module_raises_with_its_name(tmp_path):
     (tmp_path / "fails.py").write_text("raise SystemExit(3)")
     with pytest.raises(RuntimeError, match=r"fails .* ended with 3"):
         run_json(tmp_path, "fails", [])

@@ -1,4 +1,4 @@
-"""The profile of a training: every part once, none counted twice, and nothing left changed."""
+"""The profile of a training: all parts are measured, and patched functions restored."""
 
 from __future__ import annotations
 

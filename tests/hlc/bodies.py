@@ -1,5 +1,4 @@
-"""Real bodies over random skills: the smallest parent that a controller can be trained on, in no
-time."""
+"""The real humanoid with random skills: the smallest parent that a controller can be trained on."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def publish_skills(
     """Random weights for the real humanoid, published as if trained on the clips of recipe
     `motions`, and opened.
 
-    `policy` takes the place of the random one.
+    `policy` replaces the random one.
     """
     drawn = tiny.skills_manifest()
     body = load_character("humanoid")
@@ -68,7 +67,7 @@ def moved(
 ) -> tuple[CharacterState, Tensor]:
     """The whole scene turned by `yaw` about the world's z axis, then shifted.
 
-    Of a goal, places are turned and shifted, directions turned, and scalars stay."""
+    Positions of a goal are turned and shifted, directions turned, and scalars unchanged."""
     q = from_axis_angle("z", torch.full(state.shape, yaw))
     scene = CharacterState(
         root_pos=rotate(q, state.root_pos) + shift,

@@ -18,7 +18,7 @@ from tests.hlc.puppet import PuppetEngine, puppet_policy
 
 @pytest.fixture(scope="session", autouse=True)
 def use_one_thread() -> Iterator[None]:
-    """Tensors this small gain nothing from more, and lose much to a busy machine."""
+    """More threads do not speed up tensors this small, and are slow on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -36,8 +36,8 @@ def parent(store: Store) -> Parent:
 
 
 @pytest.fixture(scope="session")
-def strings(store: Store, parent: Parent) -> Iterator[Parent]:
-    """Skills that pull strings, and the engine that they pull them in, under the name "puppet"."""
+def puppet_skills(store: Store, parent: Parent) -> Iterator[Parent]:
+    """Skills of the puppet, whose engine is registered as "puppet"."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(ENGINES, "puppet", PuppetEngine)
         yield publish_skills(store, policy=puppet_policy(parent.character.skeleton.hinges))

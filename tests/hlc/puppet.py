@@ -1,8 +1,8 @@
-"""A body on strings: its joints are at once where they are sent, its root rolls over the ground,
-and it never falls.
+"""The puppet: an engine without physics, whose joints reach their targets at once, whose root moves
+at the commanded speeds, and which never falls.
 
-With skills that steer it plainly (a number forward, one to turn, three for the right arm), what a
-controller can learn does not depend on how well a library was pretrained, and costs no physics."""
+Its skills are linear in z (forward speed, turn rate, three joints of the right arm), so that what a
+controller can learn does not depend on pretraining."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pretrain.characters.rotations import from_axis_angle, heading_direction, mu
 from pretrain.characters.state import CharacterState, unflatten
 from tests import tiny
 
-# What each joint target is sent to by a unit step along one axis of z, rad. The neck's targets
-# stand for speeds.
-STRINGS = {
+# Joint target per unit along one axis of z, rad. The neck's are the root's forward speed and turn
+# rate.
+GAINS = {
     "neck_y": 2.0,
     "neck_z": 3.0,
     "right_shoulder_x": 2.5,
@@ -32,19 +32,19 @@ HEIGHT = 0.85  # m
 
 
 def puppet_policy(hinges: tuple[str, ...]) -> bytes:
-    """targets = M z: the i-th number of z pulls the i-th string."""
-    pull = np.zeros((tiny.STATE + tiny.LATENT, len(hinges)), np.float32)
-    for i, (joint, gain) in enumerate(STRINGS.items()):
-        pull[tiny.STATE + i, hinges.index(joint)] = gain
+    """targets = M z: the i-th number of z sets the i-th joint of GAINS."""
+    weight = np.zeros((tiny.STATE + tiny.LATENT, len(hinges)), np.float32)
+    for i, (joint, gain) in enumerate(GAINS.items()):
+        weight[tiny.STATE + i, hinges.index(joint)] = gain
     nodes = [
         helper.make_node("Concat", ["state", "z"], ["obs"], axis=1),
-        helper.make_node("Gemm", ["obs", "pull"], ["targets"]),
+        helper.make_node("Gemm", ["obs", "weight"], ["targets"]),
     ]
-    return tiny.model(nodes, {"pull": pull}, tiny.POLICY)
+    return tiny.model(nodes, {"weight": weight}, tiny.POLICY)
 
 
 class StillBox:
-    """A `FreeBox` that stays where it was put, out of anyone's reach."""
+    """A `FreeBox` that never moves and is never touched."""
 
     def __init__(self, num_envs: int, bodies: int):
         self._state = torch.zeros(num_envs, 13)
@@ -84,7 +84,7 @@ class PuppetEngine:
         return torch.zeros(self.num_envs, self._bodies, dtype=torch.bool)
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
-        """Upright, at rest, looking where `state` looks."""
+        """Upright, at rest, with the heading of `state`."""
         ahead = heading_direction(state.root_rot)
         self._state.root_pos[ids] = state.root_pos
         self._state.root_pos[ids, 2] = HEIGHT

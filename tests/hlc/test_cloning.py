@@ -1,4 +1,4 @@
-"""Cloning: a controller repeats the planner's decisions before its first iteration."""
+"""Cloning: a controller learns the planner's decisions before its first iteration."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pretrain.overrides import load_config
 
 
 @pytest.fixture
-def cfg(strings: Parent) -> HlcConfig:
+def cfg(puppet_skills: Parent) -> HlcConfig:
     return CONFIG_MODEL(
-        skill=strings.version.pinned,
+        skill=puppet_skills.version.pinned,
         engine="puppet",
         threads=1,
         num_envs=32,
@@ -27,50 +27,58 @@ def cfg(strings: Parent) -> HlcConfig:
     )
 
 
-def test_a_cloned_controller_earns_more_than_a_fresh_one(
-    cfg: HlcConfig, strings: Parent, capsys: pytest.CaptureFixture[str]
+def test_cloning_raises_the_reward_of_a_new_controller(
+    cfg: HlcConfig, puppet_skills: Parent, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    training = build(cfg, strings)
-    fresh = worth(cfg, strings)
-    clone_planner(cfg, strings, training.nets)
+    training = build(cfg, puppet_skills)
+    fresh = mean_reward(cfg, puppet_skills)
+    clone_planner(cfg, puppet_skills, training.nets)
     assert "3,008 planned decisions" in capsys.readouterr().out
-    assert worth(cfg, strings, training) > 1.3 * fresh
+    assert mean_reward(cfg, puppet_skills, training) > 1.3 * fresh
 
 
-def worth(cfg: HlcConfig, parent: Parent, training=None) -> float:
+def mean_reward(cfg: HlcConfig, parent: Parent, training=None) -> float:
     """Mean task reward of the policy's own decisions over one episode."""
     training = training or build(cfg, parent)
     env = training.env
-    earned = []
+    rewards = []
     with torch.no_grad():
         for _ in range(24):
             step = env.step(on_sphere(training.nets.policy(env.observe())))
-            earned.append(step.reward)
-    return float(torch.cat(earned).mean())
+            rewards.append(step.reward)
+    return float(torch.cat(rewards).mean())
 
 
-def test_labels_are_unit_and_the_same_for_the_same_seed(cfg: HlcConfig, strings: Parent) -> None:
+def test_labels_are_unit_and_the_same_for_the_same_seed(
+    cfg: HlcConfig, puppet_skills: Parent
+) -> None:
     few = cfg.model_copy(update={"clone": CloneConfig(decisions=64, worlds=32)})
-    a, b = (collect_labels(few, strings) for _ in range(2))
+    a, b = (collect_labels(few, puppet_skills) for _ in range(2))
     assert torch.equal(a.z, b.z)
     torch.testing.assert_close(a.z.norm(dim=-1), torch.ones(64))
     assert {name: len(x) for name, x in a.obs.items()} == {"obs": 64, "goal": 64}
 
 
-def test_initial_weights_do_not_depend_on_clone_config(cfg: HlcConfig, strings: Parent) -> None:
-    a = build(cfg, strings).nets.policy.state_dict()
-    b = build(cfg.model_copy(update={"clone": CloneConfig()}), strings).nets.policy.state_dict()
+def test_initial_weights_do_not_depend_on_clone_config(
+    cfg: HlcConfig, puppet_skills: Parent
+) -> None:
+    a = build(cfg, puppet_skills).nets.policy.state_dict()
+    b = build(
+        cfg.model_copy(update={"clone": CloneConfig()}), puppet_skills
+    ).nets.policy.state_dict()
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
-def test_planned_preset_has_fall_penalty_and_no_alive_reward(strings: Parent) -> None:
+def test_planned_preset_has_fall_penalty_and_no_alive_reward(puppet_skills: Parent) -> None:
     cfg = load_config(CONFIG_MODEL, "hlc.conf", ["preset=planned"])
     assert (cfg.shaping, cfg.clone.decisions) == ("potential", 20000)
-    nets = build(cfg.model_copy(update={"skill": strings.version.pinned, "num_envs": 2}), strings)
-    rewards = controller_objective(cfg, nets.nets, strings.skills).rewards
+    nets = build(
+        cfg.model_copy(update={"skill": puppet_skills.version.pinned, "num_envs": 2}), puppet_skills
+    )
+    rewards = controller_objective(cfg, nets.nets, puppet_skills.skills).rewards
     assert rewards["alive"][0] == 0.0
     assert rewards["fall"][0] > 0.0
-    before = controller_objective(CONFIG_MODEL(), nets.nets, strings.skills).rewards
+    before = controller_objective(CONFIG_MODEL(), nets.nets, puppet_skills.skills).rewards
     assert (before["alive"][0], before["fall"][0]) == (1.0, 0.0)
 
 

@@ -1,5 +1,5 @@
-"""Each task in a closed loop over HTTP: a client that simulates for itself and asks at every
-control step does what the controller does in this process."""
+"""A client that simulates and requests each control step over HTTP reaches the states of the
+controller in this process, for each task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.hlc.bodies import clip_states, publish_skills
 from tests.serving.process import running
 
 STEPS = 13  # control steps: three decisions
-NONE = torch.tensor([False])  # of the worlds broke
+NONE = torch.tensor([False])  # no env is broken
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ class World:
         return self.backend.state().flatten()[0].numpy()
 
     def goal(self) -> np.ndarray:
-        """(G,): a box as it is by now."""
+        """(G,), with the current state of a box."""
         self._goal = self._boxes.update(self._goal, NONE)
         return self._goal[0].numpy()
 
@@ -92,12 +92,12 @@ def test_closed_loop_over_http_matches_local_controller(
 def test_client_requests_a_decision_every_hold_and_after_restart(
     published: tuple[Store, Parent], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     for name in ("act", "decide"):
         own = getattr(Client, name)
 
         def note(*given, name=name, own=own):
-            asked.append(name)
+            requests.append(name)
             return own(*given)
 
         monkeypatch.setattr(Client, name, note)
@@ -108,7 +108,7 @@ def test_client_requests_a_decision_every_hold_and_after_restart(
         if step == 7:
             held.restart()
         assert held.step(states, goals).shape == (3, 28)
-    assert asked == ["decide", *["act"] * 4, "decide", "act", "decide"]
+    assert requests == ["decide", *["act"] * 4, "decide", "act", "decide"]
 
 
 def test_held_controller_pins_its_version_digest_at_start(
@@ -120,7 +120,7 @@ def test_held_controller_pins_its_version_digest_at_start(
     assert held.llc_steps == 5
 
 
-def test_a_plan_is_held_and_its_skill_tried_first_in_the_next(
+def test_plan_is_held_and_its_z_passed_to_the_next_plan(
     published: tuple[Store, Parent], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[object] = []

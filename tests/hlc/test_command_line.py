@@ -1,4 +1,4 @@
-"""What a user gets wrong is answered by what exists."""
+"""Errors of the command line list the valid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every task's controller becomes an ONNX graph that decides as the network does."""
+"""The exported ONNX graph of every task's controller matches the network."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.hlc.bodies import clip_states
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_features_are_simple_enough_for_a_graph_that_agrees(name: str, parent: Parent) -> None:
-    """Also on thrown states, and on goals hundreds of meters off; and the store admits it."""
+def test_exported_graph_matches_the_network_and_is_admitted(name: str, parent: Parent) -> None:
+    """Also on displaced states and on goals hundreds of meters away."""
     task = CONFIG_MODEL(task=name).chosen_task()
     rng = torch.Generator().manual_seed(0)
     nets = make_nets(PPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng)

@@ -1,5 +1,4 @@
-"""Ctrl-C in training: the iteration is finished, the checkpoint is written, and the same command
-goes on from it."""
+"""Ctrl-C in training: the iteration is finished, the checkpoint written, and a rerun resumes."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ from pretrain.rl.rollout import Batch, Step
 
 
 @dataclass
-class Impatient:
-    """An environment whose user presses Ctrl-C in the middle of its first decision."""
+class InterruptingEnv:
+    """An environment that raises SIGINT in each decision."""
 
     inner: TaskEnv
 
@@ -47,13 +46,13 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_resumes(
 ) -> None:
     cfg = toy.model_copy(update={"publish": False})
 
-    def impatient(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
+    def build_interrupting(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         training = build(cfg, parent)
-        training.env = cast(TaskEnv, Impatient(training.env))
+        training.env = cast(TaskEnv, InterruptingEnv(training.env))
         return training
 
     with monkeypatch.context() as patch:
-        patch.setattr(training_module, "build", impatient)
+        patch.setattr(training_module, "build", build_interrupting)
         assert run(cfg) == 130
     assert "stopped after 16 decisions" in capsys.readouterr().out
     [folder] = tmp_path.iterdir()

@@ -1,4 +1,4 @@
-"""The planner, on a puppet whose future is known: what it predicts comes true, and falls cost."""
+"""The planner on a deterministic puppet: predicted returns, falls, refinement and errors."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ HORIZON = 10
 
 
 class Leftward:
-    """A task of a user's own, which derives from nothing: turn left. It has neither distance nor
-    potential."""
+    """A duck-typed task: turn left. It has neither distance nor potential."""
 
     distance_unit: ClassVar[str] = "m"
     goal_time_min = 1.0
@@ -70,7 +69,7 @@ class Leftward:
 
 
 class Stumbler(PuppetEngine):
-    """A puppet that lies in the horizon's last step if it has turned left."""
+    """A puppet that falls in the last step of the horizon if it turns left."""
 
     steps = 0
 
@@ -102,7 +101,7 @@ def make(parent: Parent, engine: type[PuppetEngine] = PuppetEngine, **settings: 
         ({"iterations": 2, "elites": 13}, "elites 13, expected 2 to candidates 12"),
     ],
 )
-def test_counts_that_exclude_each_other_are_refused(settings: dict[str, int], message: str) -> None:
+def test_conflicting_plan_sizes_are_refused(settings: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PlanConfig.model_validate({"horizon": HORIZON, "candidates": 12, **settings})
 
@@ -111,25 +110,27 @@ def start(parent: Parent) -> tuple[np.ndarray, np.ndarray]:
     return clip_states(parent, W).flatten().numpy(), np.ones((W, 1), np.float32)
 
 
-def test_planner_accepts_a_duck_typed_task(strings: Parent) -> None:
-    """The second number of z turns the puppet: the planner finds it, whatever the task is."""
-    z = make(strings, candidates=48)(*start(strings))
+def test_planner_accepts_a_duck_typed_task(puppet_skills: Parent) -> None:
+    """The second number of z is the turn rate of the puppet: the planner finds it."""
+    z = make(puppet_skills, candidates=48)(*start(puppet_skills))
     np.testing.assert_allclose(np.linalg.norm(z, axis=-1), 1, atol=1e-5)
     assert (z[:, 1] > 0.3).all()
 
 
-def test_planner_value_matches_the_executed_return(strings: Parent) -> None:
-    state, goal = start(strings)
-    z, value = make(strings).plan(state, goal)
-    real = PuppetEngine(strings.character, W, 1)
+def test_planner_value_matches_the_executed_return(puppet_skills: Parent) -> None:
+    state, goal = start(puppet_skills)
+    z, value = make(puppet_skills).plan(state, goal)
+    real = PuppetEngine(puppet_skills.character, W, 1)
     real.place(torch.arange(W), unflatten(torch.from_numpy(state)))
-    earned = torch.zeros(W)
+    total = torch.zeros(W)
     for _ in range(HORIZON):
-        targets = strings.skills.act(real.state().flatten().numpy(), z)
+        targets = puppet_skills.skills.act(real.state().flatten().numpy(), z)
         real.advance(torch.from_numpy(targets))
-        reward = Leftward().reward(strings.character.skeleton, real.state(), torch.from_numpy(goal))
-        earned += reward
-    torch.testing.assert_close(value, earned)
+        reward = Leftward().reward(
+            puppet_skills.character.skeleton, real.state(), torch.from_numpy(goal)
+        )
+        total += reward
+    torch.testing.assert_close(value, total)
 
 
 class FarAway(Leftward):
@@ -139,71 +140,71 @@ class FarAway(Leftward):
         return torch.full(state.shape, -1000.0)
 
 
-def test_only_the_gain_in_potential_counts(strings: Parent) -> None:
-    """Else a fall would pay where the goal is far, as nothing is added after it."""
+def test_only_the_gain_in_potential_counts(puppet_skills: Parent) -> None:
+    """Otherwise a fall would raise the value far from the goal, as it ends the sum."""
     cfg = PlanConfig(horizon=HORIZON, candidates=12)
     values: list[Tensor] = []
     for task in (Leftward(), FarAway()):
-        backend = Stumbler(strings.character, W * cfg.candidates, 1)
-        planner = Planner(strings, task, backend, cfg, rng=Generator().manual_seed(0))
-        values.append(planner.plan(*start(strings))[1])
+        backend = Stumbler(puppet_skills.character, W * cfg.candidates, 1)
+        planner = Planner(puppet_skills, task, backend, cfg, rng=Generator().manual_seed(0))
+        values.append(planner.plan(*start(puppet_skills))[1])
     torch.testing.assert_close(values[0], values[1])
 
 
-def test_chosen_skills_are_copies(strings: Parent) -> None:
-    planner = make(strings)
-    z = planner(*start(strings))
+def test_chosen_skills_are_copies(puppet_skills: Parent) -> None:
+    planner = make(puppet_skills)
+    z = planner(*start(puppet_skills))
     before = z.copy()
     planner.reset_plans(torch.arange(W))
     np.testing.assert_array_equal(z, before)
 
 
-def test_a_fall_costs_more_than_what_it_earns(strings: Parent) -> None:
-    careless = make(strings, Stumbler, fall_cost=0.0)(*start(strings))
-    careful = make(strings, Stumbler, fall_cost=30.0)(*start(strings))
+def test_fall_cost_makes_the_planner_avoid_falls(puppet_skills: Parent) -> None:
+    careless = make(puppet_skills, Stumbler, fall_cost=0.0)(*start(puppet_skills))
+    careful = make(puppet_skills, Stumbler, fall_cost=30.0)(*start(puppet_skills))
     assert (careless[:, 1] > 0).all()
     assert (careful[:, 1] <= 0).all()
 
 
-def test_refitting_the_best_never_makes_a_plan_worse(strings: Parent) -> None:
-    _, shooting = make(strings, segments=2).plan(*start(strings))
-    _, refit = make(strings, segments=2, iterations=4).plan(*start(strings))
+def test_refitting_never_lowers_the_value_of_a_plan(puppet_skills: Parent) -> None:
+    _, shooting = make(puppet_skills, segments=2).plan(*start(puppet_skills))
+    _, refit = make(puppet_skills, segments=2, iterations=4).plan(*start(puppet_skills))
     assert (refit >= shooting).all()
     assert (refit > shooting).any()
 
 
-def test_the_last_plan_is_among_the_next_candidates(strings: Parent) -> None:
-    """From the same state, no replanning loses what was found."""
-    planner = make(strings)
-    _, before = planner.plan(*start(strings))
+def test_the_last_plan_is_among_the_next_candidates(puppet_skills: Parent) -> None:
+    """From the same state, replanning never lowers the value."""
+    planner = make(puppet_skills)
+    _, before = planner.plan(*start(puppet_skills))
     for _ in range(3):
-        _, after = planner.plan(*start(strings))
+        _, after = planner.plan(*start(puppet_skills))
         assert (after >= before).all()
         before = after
 
 
-def test_the_same_seed_plans_the_same_bits(strings: Parent) -> None:
-    a, b = (make(strings)(*start(strings)) for _ in range(2))
+def test_plans_are_deterministic_per_seed(puppet_skills: Parent) -> None:
+    a, b = (make(puppet_skills)(*start(puppet_skills)) for _ in range(2))
     np.testing.assert_array_equal(a, b)
 
 
-def test_characters_of_another_number_are_refused(strings: Parent) -> None:
+def test_wrong_number_of_rows_or_worlds_is_refused(puppet_skills: Parent) -> None:
     with pytest.raises(ValueError, match="state has 2 rows, expected 3"):
-        make(strings)(*(x[:2] for x in start(strings)))
+        make(puppet_skills)(*(x[:2] for x in start(puppet_skills)))
     with pytest.raises(ValueError, match="does not divide the 7 worlds"):
         Planner(
-            strings,
+            puppet_skills,
             Speed(),
-            PuppetEngine(strings.character, 7, 1),
+            PuppetEngine(puppet_skills.character, 7, 1),
             PlanConfig(candidates=2),
             rng=Generator(),
         )
 
 
 @pytest.fixture
-def puppet(strings: Parent) -> HlcConfig:
+def puppet(puppet_skills: Parent) -> HlcConfig:
     return CONFIG_MODEL(
-        skill=strings.version.pinned,
+        skill=puppet_skills.version.pinned,
         engine="puppet",
         threads=1,
         episode_length=4.0,
@@ -211,20 +212,22 @@ def puppet(strings: Parent) -> HlcConfig:
     )
 
 
-def test_planning_is_worth_more_than_random_skills(puppet: HlcConfig, strings: Parent) -> None:
-    planner = plan.make_planner(strings, puppet, 8, seed=0)
-    random = plan.random_players(strings, puppet, 8)["held"]
-    planned = measure(planner, strings, puppet, 8)
-    drawn = measure(random, strings, puppet, 8)
+def test_planning_has_a_higher_return_than_random_skills(
+    puppet: HlcConfig, puppet_skills: Parent
+) -> None:
+    planner = plan.make_planner(puppet_skills, puppet, 8, seed=0)
+    random = plan.random_players(puppet_skills, puppet, 8)["held"]
+    planned = measure(planner, puppet_skills, puppet, 8)
+    drawn = measure(random, puppet_skills, puppet, 8)
     assert planned["return"]["mean"] > 2 * drawn["return"]["mean"]
     assert planned["falls_per_minute"]["mean"] == 0
 
 
 def test_the_program_prints_a_row_for_each_player(
-    puppet: HlcConfig, strings: Parent, store, capsys: pytest.CaptureFixture[str]
+    puppet: HlcConfig, puppet_skills: Parent, store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["task=speed", "engine=puppet", "threads=1", "episode_length=1.0"]
-    where = [f"store={store.root}", f"skill={strings.version.ref}"]
+    where = [f"store={store.root}", f"skill={puppet_skills.version.ref}"]
     assert plan.main([*arguments, *where, "plan.episodes=2", "plan.candidates=4"]) == 0
     printed = capsys.readouterr().out
     for row in ("planner ", "redrawn", "held", "decisions/s"):

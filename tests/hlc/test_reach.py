@@ -1,4 +1,4 @@
-"""Reach: its reward by hand, its features from anywhere, its targets where they are said to be."""
+"""Reach: its reward, features and targets against values by hand, and its errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_range_with_min_above_max_is_refused() -> None:
         Reach(height_min=2.0)
 
 
-def test_any_body_can_be_the_one_that_reaches(parent: Parent) -> None:
+def test_reach_works_with_any_body(parent: Parent) -> None:
     state = clip_states(parent, 8)
     skeleton = parent.character.skeleton
     head = body_position(skeleton, state, "head")

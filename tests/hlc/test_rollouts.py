@@ -1,4 +1,4 @@
-"""Measures of episodes, by hand."""
+"""Measures of episodes against values by hand."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ def test_random_skills_are_unit_and_held_for_the_given_steps() -> None:
 
 
 def test_players_are_compared_on_the_same_seeds(parent: Parent) -> None:
-    """A player that is the better baseline in disguise measures exactly what the baseline does."""
+    """A player that equals a baseline has exactly the measures of the baseline."""
     cfg = CONFIG_MODEL(threads=1, episode_length=2.0, eval=EvalConfig(episodes=8))
-    disguise = RandomSkills(
+    player = RandomSkills(
         8, parent.skills.latent_dim, 1, 1, torch.Generator().manual_seed(cfg.eval.seed + 2)
     )
-    card = task_card(disguise, parent, cfg)
+    card = task_card(player, parent, cfg)
     assert card["detail"]["random"]["redrawn"] == card["detail"]["controller"]
     assert card["return_random"] == max(
         card["detail"]["random"][name]["return"]["mean"] for name in ("redrawn", "held")
     )
 
 
-def test_best_fixed_skill_is_the_clip_with_the_highest_return(strings: Parent) -> None:
+def test_best_fixed_skill_is_the_clip_with_the_highest_return(puppet_skills: Parent) -> None:
     """The first number of z is half the puppet's speed in m/s: one clip of three walks ahead."""
     arm = (1 - 0.45**2) ** 0.5
     rows = {"back": (-0.45, 0.0, arm), "ahead": (0.45, 0.0, arm), "rest": (0.0, 0.0, 1.0)}
@@ -96,13 +96,13 @@ def test_best_fixed_skill_is_the_clip_with_the_highest_return(strings: Parent) -
     cfg = CONFIG_MODEL(
         task="speed", engine="puppet", threads=1, episode_length=1.0, eval=EvalConfig(episodes=4)
     )
-    found = best_fixed(with_clips(strings, clips), cfg, 4)
+    found = best_fixed(with_clips(puppet_skills, clips), cfg, 4)
     assert found is not None
     name, decide = found
     assert name == "ahead"
     nothing = np.zeros((4, 1), np.float32)
     np.testing.assert_allclose(decide(nothing, nothing), np.tile(clips[name], (4, 1)), rtol=1e-6)
-    assert best_fixed(with_clips(strings, {}), cfg, 4) is None
+    assert best_fixed(with_clips(puppet_skills, {}), cfg, 4) is None
 
 
 def with_clips(parent: Parent, clips: dict[str, tuple[float, ...]]) -> Parent:
@@ -113,13 +113,15 @@ def with_clips(parent: Parent, clips: dict[str, tuple[float, ...]]) -> Parent:
     return replace(parent, skills=replace(parent.skills, version=version))
 
 
-def test_planner_episodes_setting_adds_planner_results_to_card(strings: Parent) -> None:
+def test_planner_episodes_setting_adds_planner_results_to_card(puppet_skills: Parent) -> None:
     cfg = CONFIG_MODEL(
         task="speed", engine="puppet", threads=1, episode_length=1.0, eval=EvalConfig(episodes=4)
     )
-    player = RandomSkills(4, strings.skills.latent_dim, 1, 1, torch.Generator().manual_seed(0))
-    assert "return_planner" not in task_card(player, strings, cfg)
-    card = task_card(player, strings, cfg, planner_episodes=2)
+    player = RandomSkills(
+        4, puppet_skills.skills.latent_dim, 1, 1, torch.Generator().manual_seed(0)
+    )
+    assert "return_planner" not in task_card(player, puppet_skills, cfg)
+    card = task_card(player, puppet_skills, cfg, planner_episodes=2)
     assert card["detail"]["planner"]["return"]["n"] == 2
     assert card["return_planner"] >= card["return_random"]
     assert card["final_distance"] is None  # no goal ends within the second

@@ -1,4 +1,4 @@
-"""What a task's scene puts into the worlds that it is played in."""
+"""Scenes of the tasks: lying starts, and boxes with their contacts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.hlc.bodies import clip_states
 
 
 def worlds(parent: Parent, task: str, n: int = 8, **parameters: object) -> TaskEnv:
-    asked = {"task": task, "threads": 1, "episode_length": 1.0, task: parameters}
-    cfg = CONFIG_MODEL.model_validate(asked)
+    settings = {"task": task, "threads": 1, "episode_length": 1.0, task: parameters}
+    cfg = CONFIG_MODEL.model_validate(settings)
     rngs = [torch.Generator().manual_seed(i) for i in range(2)]
     return make_worlds(cfg, parent, n, starts=rngs[0], goals=rngs[1])
 
@@ -82,7 +82,7 @@ def test_box_is_placed_at_its_goal_and_the_goal_tracks_it(parent: Parent) -> Non
     assert (env.goals.goal - before).abs().amax(-1).min() > 0.1
 
 
-def test_a_box_that_is_down_is_a_success_that_earns_all(parent: Parent) -> None:
+def test_overturned_box_is_a_success_with_full_reward(parent: Parent) -> None:
     env = worlds(parent, "strike", bodies=parent.character.skeleton.bodies)
     put(env, (2.5, 0.0), spin=6.0)
     for _ in range(5):
@@ -91,7 +91,7 @@ def test_a_box_that_is_down_is_a_success_that_earns_all(parent: Parent) -> None:
     torch.testing.assert_close(step.reward[~step.terminated], torch.ones(8)[~step.terminated])
 
 
-def test_a_body_that_may_not_touch_the_box_ends_the_episode(parent: Parent) -> None:
+def test_box_contact_of_a_disallowed_body_ends_the_episode(parent: Parent) -> None:
     """The box stands where the character does: everything touches it."""
     ended = []
     for bodies in (("right_hand",), parent.character.skeleton.bodies):
@@ -102,7 +102,7 @@ def test_a_body_that_may_not_touch_the_box_ends_the_episode(parent: Parent) -> N
     assert ended[1].sum() < 8
 
 
-def test_a_new_goal_is_a_new_box(parent: Parent) -> None:
+def test_new_goal_places_a_new_box(parent: Parent) -> None:
     env = worlds(parent, "strike", goal_time_min=0.5, goal_time_max=0.5)
     put(env, (2.5, 0.0), spin=6.0)
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_env_with_nan_state_terminates_and_goals_stay_finite(parent: Parent) -> 
     assert torch.isfinite(env.goals.goal).all()
 
 
-def test_a_planner_foresees_the_box_fall(parent: Parent) -> None:
+def test_planner_value_includes_the_fall_of_the_box(parent: Parent) -> None:
     env = worlds(parent, "strike", 1, bodies=parent.character.skeleton.bodies)
     cfg = PlanConfig(candidates=2, horizon=20, fall_cost=0.0, progress_weight=0.0)
     task = env.task

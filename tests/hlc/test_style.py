@@ -32,13 +32,13 @@ def test_the_reward_is_that_of_each_window_and_0_after_a_fall(parent: Parent) ->
     states = clip_states(parent, 2 * 3 * length).flatten()
     windows = states.view(2, 3, length, -1)
     terminated = torch.tensor([[False, True, False], [False, False, True]])
-    paid = style_reward(parent.skills, 2.0)(make_rollout(windows, terminated))
+    rewards = style_reward(parent.skills, 2.0)(make_rollout(windows, terminated))
     for step in range(2):
         likeness = torch.from_numpy(parent.skills.style(windows[step].numpy()))
         expected = ~terminated[step] * reward_probability(likeness, 2.0)
-        torch.testing.assert_close(paid[step], expected)
+        torch.testing.assert_close(rewards[step], expected)
 
 
 def test_reward_of_a_probability_by_hand() -> None:
-    paid = reward_probability(torch.tensor([0.0, 0.5, 1.0]), 2.0)
-    torch.testing.assert_close(paid, torch.tensor([0.0, 1.386294, 18.420681]))
+    rewards = reward_probability(torch.tensor([0.0, 0.5, 1.0]), 2.0)
+    torch.testing.assert_close(rewards, torch.tensor([0.0, 1.386294, 18.420681]))

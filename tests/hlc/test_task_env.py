@@ -1,5 +1,4 @@
-"""The macro step: what is averaged, what is masked, what ends, on an engine that follows a
-script."""
+"""The macro step: averaged and masked rewards, and ends of episodes, on a scripted engine."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ STEPS = 5
 
 
 class StillEngine:
-    """Characters that stand as they were placed, and touch the ground or break when the script says
-    so."""
+    """Characters that do not move, and touch the ground or break at scripted steps."""
 
     box = None
 
@@ -99,7 +97,7 @@ def test_reward_stops_after_a_fall(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={1: 3, 2: 5}, breaks={3: 2})
     each = Reach().reward(
         parent.character.skeleton, env.env.state(), env.goals.goal
-    )  # nothing moves: alike in every step
+    )  # nothing moves: equal in every step
     step = env.step(
         torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
     )
@@ -143,7 +141,7 @@ def test_step_does_not_reset_terminated_envs(scripted: Scripted, parent: Parent)
     assert not second.terminated.any()
 
 
-def test_time_ends_an_episode_without_failing_it(scripted: Scripted, parent: Parent) -> None:
+def test_time_limit_truncates_without_terminating(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={1: 8}, episode_length=10)
     action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
     assert not env.step(action).truncated.any()
@@ -174,20 +172,20 @@ def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) 
 
 
 def test_episodes_begin_in_clips_that_stay_upright(tmp_path) -> None:
-    able = publish_skills(Store(tmp_path), motions="all")
+    parent = publish_skills(Store(tmp_path), motions="all")
     simulated = SimulationConfig(100, threads=1)
-    env = able.simulation(64, UPRIGHT, simulated, torch.Generator().manual_seed(0))
+    env = parent.simulation(64, UPRIGHT, simulated, torch.Generator().manual_seed(0))
     env.reset(torch.arange(64))
-    assert not able.upright.all()
-    assert able.upright[env.clip].all()
+    assert not parent.upright.all()
+    assert parent.upright[env.clip].all()
     assert len(env.clip.unique()) > 8
 
 
 def test_discounted_progress_telescopes_over_changes_of_goal(
     scripted: Scripted, parent: Parent
 ) -> None:
-    """Whatever happens between, the discounted sum is the last potential less the first: no policy
-    gains by it. Goals last 10 to 20 decisions here."""
+    """The discounted sum is the last potential less the first, for any policy. Goals last 10 to 20
+    decisions here."""
     gamma = 0.9
     env = scripted(falls={}, discount=gamma, episode_length=1000)
     rng = torch.Generator().manual_seed(1)

@@ -1,4 +1,4 @@
-"""The rewards of the tasks by hand, where a known implementation has a trap."""
+"""The rewards of the tasks against values by hand, also where nv-tlabs/ASE differs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ def rest(parent: Parent) -> CharacterState:
     return state
 
 
-def test_a_sideways_drift_costs_whichever_diagonal_it_takes(
+def test_heading_reward_falls_with_sideways_drift_on_any_diagonal(
     rest: CharacterState, parent: Parent
 ) -> None:
     """nv-tlabs/ASE sums the tangential components, so that one diagonal costs nothing."""
     half = math.sqrt(0.5)
     goal = torch.tensor([[half, half, 1.0, half, half], [half, -half, 1.0, half, -half]])
     rest.root_vel[:, :2] = torch.tensor([[half - 0.3, half + 0.3], [half - 0.3, -half - 0.3]])
-    paid = Heading().reward(parent.character.skeleton, rest, goal)
+    reward = Heading().reward(parent.character.skeleton, rest, goal)
     expected = 0.7 * math.exp(-2.0 * 2 * 0.3**2) + 0.3 * half
-    torch.testing.assert_close(paid, torch.full((2,), expected))
+    torch.testing.assert_close(reward, torch.full((2,), expected))
 
 
-def test_moving_the_other_way_earns_only_for_facing(rest: CharacterState, parent: Parent) -> None:
+def test_heading_rewards_only_facing_when_moving_backwards(
+    rest: CharacterState, parent: Parent
+) -> None:
     goal = torch.tensor([[1.0, 0.0, 0.5, 1.0, 0.0]]).expand(2, -1)
     rest.root_vel[0, 0] = -0.01
     rest.root_vel[1, 0] = 0.01
@@ -48,13 +50,13 @@ def test_moving_the_other_way_earns_only_for_facing(rest: CharacterState, parent
     assert float(forth) == pytest.approx(0.3 + 0.7 * math.exp(-2 * 0.49**2))
 
 
-def test_a_heading_at_speed_0_pays_for_standing_whichever_way_it_drifts(
+def test_heading_at_speed_0_rewards_standing_in_any_drift(
     rest: CharacterState, parent: Parent
 ) -> None:
     goal = torch.tensor([[1.0, 0.0, 0.0, 1.0, 0.0]]).expand(2, -1)
     rest.root_vel[0, 0] = -0.01
-    paid = Heading(speed_min=0).reward(parent.character.skeleton, rest, goal)
-    torch.testing.assert_close(paid, torch.ones(2), atol=1e-3, rtol=0)
+    reward = Heading(speed_min=0).reward(parent.character.skeleton, rest, goal)
+    torch.testing.assert_close(reward, torch.ones(2), atol=1e-3, rtol=0)
 
 
 def test_facing_equals_direction_unless_free_facing_is_set(parent: Parent) -> None:
@@ -66,10 +68,8 @@ def test_facing_equals_direction_unless_free_facing_is_set(parent: Parent) -> No
     assert not torch.equal(free[:, :2], free[:, 3:])
 
 
-def test_at_its_place_a_character_is_paid_for_stopping(
-    rest: CharacterState, parent: Parent
-) -> None:
-    """In nv-tlabs/ASE running past gives all of it."""
+def test_location_rewards_stopping_at_the_place(rest: CharacterState, parent: Parent) -> None:
+    """In nv-tlabs/ASE running past the place has the full reward."""
     task = Location()
     skeleton = parent.character.skeleton
     goal = torch.zeros(2, 2)
@@ -80,9 +80,7 @@ def test_at_its_place_a_character_is_paid_for_stopping(
     assert task.success(skeleton, rest, goal).tolist() == [True, False]
 
 
-def test_far_from_its_place_a_character_is_paid_for_walking_there(
-    rest: CharacterState, parent: Parent
-) -> None:
+def test_location_rewards_walking_to_a_distant_place(rest: CharacterState, parent: Parent) -> None:
     rest.root_vel[0, 0] = 1.0
     rest.root_vel[1, 0] = -1.0
     there, away = Location().reward(
@@ -92,10 +90,12 @@ def test_far_from_its_place_a_character_is_paid_for_walking_there(
     assert float(away) == pytest.approx(0.5 * math.exp(-8) + 0.1)
 
 
-def test_speed_is_that_along_the_heading(rest: CharacterState, parent: Parent) -> None:
+def test_speed_reward_uses_the_velocity_along_the_heading(
+    rest: CharacterState, parent: Parent
+) -> None:
     rest.root_vel[:, :2] = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    paid = Speed().reward(parent.character.skeleton, rest, torch.ones(2, 1))
-    torch.testing.assert_close(paid, torch.tensor([1.0, math.exp(-4.0)]))
+    reward = Speed().reward(parent.character.skeleton, rest, torch.ones(2, 1))
+    torch.testing.assert_close(reward, torch.tensor([1.0, math.exp(-4.0)]))
 
 
 def test_a_curve_passes_through_its_ends_and_its_middle_by_hand() -> None:

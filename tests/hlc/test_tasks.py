@@ -1,4 +1,4 @@
-"""What every registered task promises."""
+"""The contract of every registered task."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> N
     goal = task.draw(state, torch.Generator().manual_seed(0))
     assert goal.shape == (32, goal_width(task))
     assert task.features(state, goal).shape[:-1] == (32,)
-    judged = [checked_reward(task, skeleton, state, goal)]
-    judged += [x for x in (task.distance(skeleton, state, goal),) if x is not None]
-    for row in judged:
+    measures = [checked_reward(task, skeleton, state, goal)]
+    measures += [x for x in (task.distance(skeleton, state, goal),) if x is not None]
+    for row in measures:
         assert row.shape == (32,)
         assert torch.isfinite(row).all()
         assert (row >= 0).all()
@@ -50,22 +50,22 @@ def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> N
 
 
 def test_reward_is_within_0_and_1_from_anywhere(task: Task, parent: Parent) -> None:
-    """Thrown, fast, and up to hundreds of meters from the goal."""
+    """Also for fast states displaced by tens of meters."""
     rng = torch.Generator().manual_seed(0)
     state = clip_states(parent, 256)
     goal = task.draw(state, rng)
-    thrown = replace(
+    displaced = replace(
         state,
         root_pos=state.root_pos + 30 * torch.randn(256, 3, generator=rng),
         root_vel=5 * torch.randn(256, 3, generator=rng),
     )
-    for anywhere in (state, thrown):
+    for anywhere in (state, displaced):
         reward = checked_reward(task, parent.character.skeleton, anywhere, goal)
         assert (reward >= 0).all()
         assert (reward <= 1 + 1e-6).all()
 
 
-def test_a_goal_that_is_met_earns_more_than_one_that_is_not(task: Task, parent: Parent) -> None:
+def test_met_goals_have_a_higher_reward_than_missed_ones(task: Task, parent: Parent) -> None:
     skeleton = parent.character.skeleton
     state, goal = meet_goal(task, parent)
     success = task.success(skeleton, state, goal)
@@ -172,7 +172,7 @@ def test_a_served_controller_accepts_the_goals_that_its_task_draws(
     np.testing.assert_array_equal(accepted, goal)
 
 
-def test_same_seed_draws_the_same_bits(task: Task, parent: Parent) -> None:
+def test_goals_are_deterministic_per_seed(task: Task, parent: Parent) -> None:
     state = clip_states(parent, 32)
     a, b, c = (task.draw(state, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert torch.equal(a, b)
@@ -185,9 +185,9 @@ def test_task_is_invariant_to_scene_position_and_heading(task: Task, parent: Par
     goal = task.draw(state, torch.Generator().manual_seed(0))
     for yaw, shift in ((1.3, (5.0, -7.0, 0.0)), (-2.9, (-3.0, 0.5, 0.0))):
         there, goal_there = moved(state, goal, task.goal_layout(), yaw, torch.tensor(shift))
-        for judge in (task.reward, task.distance, task.potential):
-            expected = judge(skeleton, state, goal)
-            found = judge(skeleton, there, goal_there)
+        for measure in (task.reward, task.distance, task.potential):
+            expected = measure(skeleton, state, goal)
+            found = measure(skeleton, there, goal_there)
             if expected is None:
                 assert found is None
             else:
@@ -232,7 +232,7 @@ def test_nan_or_misshapen_reward_is_refused(
 
 @pytest.mark.parametrize("method", ["draw", "features", "reward", "success"])
 def test_a_task_that_lacks_a_method_cannot_be_made(method: str) -> None:
-    """Not first in the first step of a training."""
+    """The error comes at construction, not in the first step of a training."""
     unfinished = type("Unfinished", (Stand,), {method: getattr(GoalTask, method)})
     with pytest.raises(TypeError, match=f"abstract method '?{method}'?"):
         unfinished()

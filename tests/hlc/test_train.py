@@ -94,17 +94,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def published(store: Store, strings: Parent, runs: Path) -> Controller:
-    """`python -m hlc.train`, but for the command line."""
+def published(store: Store, puppet_skills: Parent, runs: Path) -> Controller:
+    """A controller, trained and published as by `python -m hlc.train`."""
     cfg = CONFIG_MODEL(
-        skill=strings.version.pinned,
+        skill=puppet_skills.version.pinned,
         engine="puppet",
         num_envs=64,
         samples=15_000,
         threads=1,
         episode_length=4.0,
         disc_reward_weight=0.0,
-        # a puppet obeys at once: it needs neither long-held exploration nor patience
+        # a puppet responds at once: it needs neither slow exploration nor a long horizon
         ppo=PPOConfig(gamma=0.95, action_std=0.2, noise_color=0.5, minibatch=256, hidden=(64, 64)),
         eval=EvalConfig(episodes=24),
         runs=str(runs),
@@ -124,17 +124,17 @@ def test_trained_controller_returns_twice_the_random_return(published: Controlle
 
 
 def test_published_controller_is_bound_to_the_digest_of_its_skills(
-    published: Controller, strings: Parent
+    published: Controller, puppet_skills: Parent
 ) -> None:
     manifest = published.version.manifest
-    skills = strings.version.manifest
+    skills = puppet_skills.version.manifest
     assert manifest.task is not None
-    assert manifest.task.parent.digest == strings.version.digest
+    assert manifest.task.parent.digest == puppet_skills.version.digest
     assert published.llc_steps == 5
     assert manifest.licence == skills.licence
     assert manifest.character == skills.character
     assert manifest.lineage.config["parent"] == skills.lineage.config
-    assert trained_config(published.version).skill == strings.version.pinned
+    assert trained_config(published.version).skill == puppet_skills.version.pinned
     assert not {"runs", "store"} & (
         set(manifest.lineage.config) | set(manifest.lineage.config["parent"])
     )
@@ -149,13 +149,13 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(
 
 
 def test_published_graph_matches_the_trained_network(
-    published: Controller, strings: Parent, runs: Path
+    published: Controller, puppet_skills: Parent, runs: Path
 ) -> None:
     cfg = trained_config(published.version)
-    training = build(cfg, strings)
+    training = build(cfg, puppet_skills)
     [folder] = runs.iterdir()
     training.restore(checkpoint.load(folder / FINAL))
-    state = clip_states(strings, 50, seed=3)
+    state = clip_states(puppet_skills, 50, seed=3)
     goal = cfg.chosen_task().draw(state, torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(

@@ -1,4 +1,4 @@
-"""docs/tasks.md: the task that it builds from an empty file keeps every promise of a task."""
+"""docs/tasks.md: the task of its tutorial is valid, and can be planned."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_tutorial_task_has_valid_goals_features_and_rewards(task: Task, parent: 
 
 
 def test_the_tutorials_task_is_planned_without_being_registered(
-    task: Task, strings: Parent
+    task: Task, puppet_skills: Parent
 ) -> None:
     """The first number of z sets the puppet's speed: it goes backwards."""
     cfg = PlanConfig(candidates=32, horizon=5)
-    backend = PuppetEngine(strings.character, 2 * cfg.candidates, 1)
-    planner = Planner(strings, task, backend, cfg, rng=torch.Generator().manual_seed(0))
-    state = clip_states(strings, 2)
+    backend = PuppetEngine(puppet_skills.character, 2 * cfg.candidates, 1)
+    planner = Planner(puppet_skills, task, backend, cfg, rng=torch.Generator().manual_seed(0))
+    state = clip_states(puppet_skills, 2)
     goal = task.draw(state, torch.Generator().manual_seed(0))
     z = planner(state.flatten().numpy(), goal.numpy())
     assert (z[:, 0] < 0).all()

@@ -1,4 +1,4 @@
-"""Warm start: a controller goes on from a published one, also on another version of its library."""
+"""Warm start of a controller from a published one, also on another version of its library."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_library_and_a_missing_version_are_refused(update: Update) -> None:
         run(update.cfg.model_copy(update={"warm": WarmConfig(controller="reach@7")}))
 
 
-def test_a_library_of_another_name_is_named(
+def test_library_of_another_name_gives_a_warning(
     update: Update, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest = update.newer.version.manifest.model_copy(update={"name": "other"})

@@ -1,4 +1,4 @@
-"""AMP with a task: what a run does, and what its environment rewards."""
+"""AMP with a task: training, rewards, evaluation and errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cfg(store: Store, parent: Parent, tmp_path: Path) -> AmpConfig:
 
 
 def small(cfg: AmpConfig) -> dict[str, Any]:
-    """The settings of a short run of `speed` as one gives them on the command line."""
+    """The settings of a short run of `speed`, as keys of the command line."""
     return {
         "skill": cfg.skill,
         "store": cfg.store,
@@ -98,7 +98,7 @@ def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(
 
 
 @pytest.mark.parametrize(("most", "unwritten"), [(500, "config.json"), (20_000, CHECKPOINT)])
-def test_full_disk_error_names_the_file_and_the_rerun_goes_on(
+def test_full_disk_error_names_the_file_and_a_rerun_resumes(
     cfg: AmpConfig, tmp_path: Path, most: int, unwritten: str
 ) -> None:
     given = [f"{key}={value}" for key, value in small(cfg).items()]
@@ -126,9 +126,9 @@ def test_reward_is_the_task_reward_and_0_at_termination(cfg: AmpConfig, parent: 
     assert failures
     held = env.goals.goal.clone()
     step = env.step(torch.zeros(4, parent.character.skeleton.num_hinges))
-    earned = checked_reward(env.task, env.env.skeleton, env.env.state(), held)
+    expected = checked_reward(env.task, env.env.skeleton, env.env.state(), held)
     up = ~step.terminated
-    assert torch.equal(step.reward[up], earned[up])
+    assert torch.equal(step.reward[up], expected[up])
     assert step.extras["window"].shape == (4, env.env.frames[0].numel())
 
 
@@ -145,7 +145,7 @@ def test_a_policy_is_evaluated_on_the_goals_that_it_sees(cfg: AmpConfig, parent:
     assert torch.equal(torch.from_numpy(actor.act(state.numpy(), goal.numpy())), expected)
 
 
-def test_a_policy_that_falls_at_once_earns_little(cfg: AmpConfig, parent: Parent) -> None:
+def test_untrained_policy_falls_and_has_a_low_return(cfg: AmpConfig, parent: Parent) -> None:
     few = cfg.eval.model_copy(update={"episodes": 8})
     short = cfg.model_copy(update={"eval": few, "episode_length": 3.0})
     measures = evaluate(short, parent, build(cfg, parent).nets.policy)
@@ -165,7 +165,7 @@ def test_a_run_ends_with_its_evaluation(
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ("task=fly", "no task 'fly'; there are: reach"),
         ("disc.conditional=true", "disc.conditional true needs a latent, and AMP has none"),
@@ -173,8 +173,8 @@ def test_a_run_ends_with_its_evaluation(
     ],
 )
 def test_unsupported_arguments_are_a_one_line_error(
-    argument: str, said: str, capsys: pytest.CaptureFixture[str]
+    argument: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([argument]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert message in line

@@ -1,5 +1,4 @@
-"""State machines that are played: transitions, frames, boxes, and the bundled reach@1 in a closed
-loop."""
+"""Playing state machines: transitions, frames, boxes, and the bundled reach@1 in a closed loop."""
 
 from __future__ import annotations
 
@@ -33,51 +32,53 @@ STAND = {"task": "stand", "goal": {"place": [0.0, 0.0]}}
 def play(
     parent: Parent, store: Store, states: dict[str, Any], engine: str = "mujoco", **machine: Any
 ) -> Playthrough:
-    asked = StateMachine.model_validate({"states": states, "plan": PLAN, **machine})
+    parsed = StateMachine.model_validate({"states": states, "plan": PLAN, **machine})
     simulated = SimulationConfig(1000, engine, 1)
     rngs = [torch.Generator().manual_seed(i) for i in range(2)]
-    behaviors = make_behaviors(asked, parent, store, simulated, rngs[0])
-    return play_machine(asked, behaviors, parent, simulated, rng=rngs[1])
+    behaviors = make_behaviors(parsed, parent, store, simulated, rngs[0])
+    return play_machine(parsed, behaviors, parent, simulated, rng=rngs[1])
 
 
 def path_of(played: Playthrough) -> list[tuple[str, str]]:
     return [(visit.name, visit.cause) for visit in played.visits]
 
 
-def test_time_and_success_lead_to_the_states_they_name(strings: Parent, store: Store) -> None:
-    """The puppet stands where it is put: `stand` succeeds after one decision."""
+def test_time_and_success_transitions_enter_their_states(
+    puppet_skills: Parent, store: Store
+) -> None:
+    """The puppet does not move: `stand` succeeds after one decision."""
     waits = STAND | {"seconds": 0.5, "on_time": "stands"}
     stands = STAND | {"on_success": "end"}
-    played = play(strings, store, {"waits": waits, "stands": stands}, "puppet")
+    played = play(puppet_skills, store, {"waits": waits, "stands": stands}, "puppet")
     assert path_of(played) == [("waits", "time"), ("stands", "success")]
     assert [(visit.start, visit.stop) for visit in played.visits] == [(0, 15), (15, 20)]
     assert played.ended
     assert played.qpos.shape == (20, 7 + 28)
 
 
-def test_a_success_in_the_last_step_is_one(strings: Parent, store: Store) -> None:
+def test_success_in_the_last_step_counts(puppet_skills: Parent, store: Store) -> None:
     states = {"a": STAND | {"seconds": 1 / 6, "on_time": "a", "on_success": "end"}}
-    assert path_of(play(strings, store, states, "puppet")) == [("a", "success")]
+    assert path_of(play(puppet_skills, store, states, "puppet")) == [("a", "success")]
 
 
 @pytest.mark.parametrize("transition", [{"on_success": "end"}, {"seconds": 0.5, "on_time": "end"}])
 def test_a_transition_in_the_last_step_ends_the_machine(
-    strings: Parent, store: Store, transition: dict[str, Any]
+    puppet_skills: Parent, store: Store, transition: dict[str, Any]
 ) -> None:
     seconds = transition.get("seconds", 1 / 6)
-    played = play(strings, store, {"a": STAND | transition}, "puppet", seconds=seconds)
+    played = play(puppet_skills, store, {"a": STAND | transition}, "puppet", seconds=seconds)
     assert played.ended
 
 
-def test_state_seconds_round_up_to_whole_decisions(strings: Parent, store: Store) -> None:
-    """As in a published machine, which sees no other steps."""
+def test_state_seconds_round_up_to_whole_decisions(puppet_skills: Parent, store: Store) -> None:
+    """As in a published machine, which is called once a decision."""
     waits = STAND | {"seconds": 0.6, "on_time": "end"}
-    assert len(play(strings, store, {"a": waits}, "puppet").qpos) == 20
+    assert len(play(puppet_skills, store, {"a": waits}, "puppet").qpos) == 20
 
 
-def test_endless_state_machine_stops_at_its_time_limit(strings: Parent, store: Store) -> None:
+def test_endless_state_machine_stops_at_its_time_limit(puppet_skills: Parent, store: Store) -> None:
     again = STAND | {"seconds": 0.5, "on_time": "a"}
-    played = play(strings, store, {"a": again}, "puppet", seconds=1.2)
+    played = play(puppet_skills, store, {"a": again}, "puppet", seconds=1.2)
     assert path_of(played) == [("a", "time")] * 2 + [("a", "total time")]
     assert not played.ended
     assert played.seconds == pytest.approx(1.2)
@@ -133,7 +134,7 @@ def test_controller_trained_on_another_library_is_refused() -> None:
         assert digest in str(found.value)
 
 
-def test_the_world_begins_where_the_character_does(parent: Parent) -> None:
+def test_at_origin_moves_the_start_and_keeps_its_features(parent: Parent) -> None:
     state = clip_states(parent, 16)
     moved = at_origin(state)
     torch.testing.assert_close(proprioception(moved), proprioception(state), atol=1e-5, rtol=1e-4)
@@ -151,14 +152,14 @@ def test_a_goal_of_the_entry_frame_lies_around_the_character(parent: Parent) -> 
 
 
 def compose(file: Path, picture: Path) -> subprocess.CompletedProcess[str]:
-    """The program, as users run it: how it draws is settled when mujoco is imported."""
+    """Run the program in a process: the renderer is chosen when mujoco is imported."""
     options = [f"out={picture}", f"store={BUNDLED}", "threads=1", "json=true"]
     command = [sys.executable, "-m", "hlc.compose", str(file), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def opened(picture: Path, error: str) -> np.ndarray:
-    """(H, W, 3); a skip where this machine cannot draw."""
+    """(H, W, 3); skips the test if this machine cannot render."""
     skip_without_rendering(error)
     return np.asarray(Image.open(picture))
 
@@ -178,7 +179,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
 
 
 def test_the_bundled_controller_takes_its_hand_to_two_targets(reached) -> None:
-    """Closed loop: the second target lies where the character stands by then."""
+    """Closed loop: the second target is relative to the character at that time."""
     found, _, _ = reached
     assert [visit["name"] for visit in found["visits"]] == ["ahead", "left"]
     assert [visit["cause"] for visit in found["visits"]] == ["success"] * 2
@@ -224,7 +225,7 @@ states: {stand: {task: stand, goal: {place: [0, 0]}, seconds: 0.5, on_time: end}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "expected one state machine file, got 0"),
         (["a.yaml", "b.yaml"], "expected one state machine file, got 2"),
@@ -235,9 +236,9 @@ states: {stand: {task: stand, goal: {place: [0, 0]}, seconds: 0.5, on_time: end}
     ],
 )
 def test_wrong_arguments_are_a_one_line_error(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert len(error.splitlines()) == 1

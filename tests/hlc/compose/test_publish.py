@@ -1,5 +1,4 @@
-"""Published state machines: the graphs decide as the player does, and the store and the service
-take them."""
+"""Published state machines: their graphs decide as the player does, and their card describes it."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ def published(opened: Store, bound: BoundMachine) -> Controller:
     return Controller.open(opened, version.ref)
 
 
-def test_the_memory_follows_the_player(bound: BoundMachine) -> None:
+def test_memory_matches_the_players_states(bound: BoundMachine) -> None:
     """Same states, same transitions at the same decisions."""
     played = play_machine(
         bound.machine,
@@ -101,7 +100,7 @@ def test_the_memory_follows_the_player(bound: BoundMachine) -> None:
 
 
 def pose(qpos: torch.Tensor) -> torch.Tensor:
-    """The state (1, S) at rest in a pose, which is all that reach looks at."""
+    """The state (1, S) at rest in a pose, which is all that reach observes."""
     return torch.cat([qpos[:7], torch.zeros(6), qpos[7:], torch.zeros(len(qpos) - 7)])[None]
 
 
@@ -148,7 +147,7 @@ def test_card_and_lineage_describe_the_state_machine(
 def test_published_machine_is_refused_as_a_task_controller(
     published: Controller, opened: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is neither evaluated as one, nor a state of another machine."""
+    """In an evaluation, and as a state of another machine."""
     ref = published.version.ref
     assert evaluate([f"controller={ref}", f"store={opened.root}", "episodes=2"]) == 2
     assert f"{ref} is a state machine" in capsys.readouterr().err
@@ -157,7 +156,7 @@ def test_published_machine_is_refused_as_a_task_controller(
 
 
 @pytest.mark.parametrize(
-    ("states", "said"),
+    ("states", "message"),
     [
         (
             {"a": {"task": "stand", "goal": {"place": [0, 0]}, "on_success": "end"}},
@@ -170,9 +169,9 @@ def test_published_machine_is_refused_as_a_task_controller(
     ],
 )
 def test_unexportable_state_machine_is_refused(
-    opened: Store, states: dict[str, Any], said: str
+    opened: Store, states: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         publish_machine("errand", bind(opened, states), opened, SIMULATED, episodes=1, seed=0)
 
 
@@ -193,24 +192,24 @@ def test_goal_positions_rotate_with_their_reference_frame(bound: BoundMachine) -
 
 
 @pytest.mark.parametrize(
-    ("file", "name", "said"),
+    ("file", "name", "message"),
     [
         ("there_and_back", "../errand", "'../errand' cannot name a skill"),
         ("strike_and_return", "errand", "approach: a planned task cannot be published"),
     ],
 )
 def test_unpublishable_machine_is_refused_before_simulation(
-    file: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
+    file: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = Path(__file__).parents[3] / "examples" / f"{file}.yaml"
     assert compose([str(example), f"publish={name}", f"store={BUNDLED}", "threads=1"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert said in captured.err
+    assert message in captured.err
 
 
 def test_self_transition_restarts_time_and_goal(opened: Store) -> None:
-    """Its time begins again, and its goal is given from where the character is by then."""
+    """Its time begins again, and its goal is relative to the character at that time."""
     again = STATES["near"] | {"seconds": 0.5, "on_time": "near"}
     bound = bind(opened, {"near": again})
     step = NextMemory(bound.machine, make_stages(bound), bound.parent.character.skeleton)
@@ -227,7 +226,9 @@ def test_self_transition_restarts_time_and_goal(opened: Store) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2], ids=["in the last step", "before"])
-def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent, seconds: int) -> None:
+def test_box_is_placed_as_configured_and_kept_in_memory(
+    puppet_skills: Parent, seconds: int
+) -> None:
     """The puppet never reaches it: the plays end by time."""
     machine = StateMachine.model_validate(
         {
@@ -240,23 +241,25 @@ def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent, seconds
 
     def decide(state: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         decided.append(torch.cat([state, memory], -1))
-        return torch.zeros(len(state), strings.skills.latent_dim)
+        return torch.zeros(len(state), puppet_skills.skills.latent_dim)
 
     task = Strike()
     behavior = Behavior(
         "strike", machine.states["strike"], task, FixedSkills(np.zeros((1, 8), np.float32)), 5, None
     )
-    bound = BoundMachine(machine, {"strike": behavior}, strings)
-    memory = NextMemory(machine, make_stages(bound), strings.character.skeleton)
+    bound = BoundMachine(machine, {"strike": behavior}, puppet_skills)
+    memory = NextMemory(machine, make_stages(bound), puppet_skills.character.skeleton)
     joined = JoinedGraphs(memory, decide, {}, {})
     rng = torch.Generator().manual_seed(0)
     card = measure_machine(joined, bound, SimulationConfig(60, "puppet", 1), 3, rng)
     assert card["ended"] == 1
     assert card["seconds"] == pytest.approx(1.0)
-    state, boxes = decided[0].split([strings.skills.state_width, 24], -1)
+    state, boxes = decided[0].split([puppet_skills.skills.state_width, 24], -1)
     place = level_place_in_heading(unflatten(state), boxes[:, BOX][:, :2])
     torch.testing.assert_close(place, torch.tensor([[2.0, 1.0]]).expand(3, -1), atol=1e-5, rtol=0)
-    without = BoundMachine(machine.model_copy(update={"box": None}), {"strike": behavior}, strings)
+    without = BoundMachine(
+        machine.model_copy(update={"box": None}), {"strike": behavior}, puppet_skills
+    )
     with pytest.raises(ValueError, match="a task needs a box, expected `box"):
         measure_machine(joined, without, SimulationConfig(60, "puppet", 1), 3, rng)
 

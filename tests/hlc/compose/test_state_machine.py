@@ -1,4 +1,4 @@
-"""The file of a state machine: what it says is checked before anything is simulated."""
+"""Files of state machines are validated before anything is simulated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_examples_are_state_machines(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("states: {}", "states: Dictionary should have at least 1 item"),
         ("states: {a: {}}", "states.a: expected either controller or task"),
@@ -47,12 +47,12 @@ def test_the_examples_are_state_machines(file: Path) -> None:
         ("states: !!python/object:builtins.object {}", "is no YAML"),
     ],
 )
-def test_invalid_machine_file_is_a_one_line_error(text: str, said: str, tmp_path: Path) -> None:
+def test_invalid_machine_file_is_a_one_line_error(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "machine.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError) as found:
         load_machine(file)
-    assert said in str(found.value)
+    assert message in str(found.value)
     assert len(str(found.value).splitlines()) == 1
 
 

@@ -1,8 +1,8 @@
-"""Worlds of known answers: an observation is how many steps the episode is old, and the reward of
-each step is 1. World 0 is cut off by time after 3 steps, world 1 ends after 2.
+"""Environments of known returns: an observation is the age of the episode in steps, and each reward
+is 1. Environment 0 is truncated after 3 steps, environment 1 terminated after 2.
 
-Where a state is worth 10 times its observation, the first step of world 0 returns 3 + 30, without
-discount, and that of world 1 returns 2."""
+If the value of a state is 10 times its observation, the undiscounted return from the first step is
+3 + 30 in environment 0, and 2 in environment 1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gymnasium.spaces import Box
 from hlc.gym.batch import Bools, DecisionResult, Floats
 
 LENGTHS = np.array([3, 2])
-WORTH = 10.0  # of a state, per step of its age
+VALUE_PER_STEP = 10.0  # value of a state per step of its episode's age
 RETURNS = {  # of the first episode of each world, step by step
     "true": ([33.0, 32.0, 31.0], [2.0, 1.0]),
     "time limit as the end": ([3.0, 2.0, 1.0], [2.0, 1.0]),

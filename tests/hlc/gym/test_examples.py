@@ -1,4 +1,4 @@
-"""examples/: each RL library trains on the environments, and changes its policy."""
+"""examples/: each RL library trains on the environments."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def example(name: str, library: str) -> ModuleType:
 
 
 @pytest.fixture
-def make(strings: Parent, store: Store) -> Callable[[str], hlc.gym.SkillVectorEnv]:
-    where = {"skill": strings.version.ref, "store": str(store.root), "engine": "puppet"}
+def make(puppet_skills: Parent, store: Store) -> Callable[[str], hlc.gym.SkillVectorEnv]:
+    where = {"skill": puppet_skills.version.ref, "store": str(store.root), "engine": "puppet"}
 
     def make_envs(autoreset_mode: str) -> hlc.gym.SkillVectorEnv:
         settings = {**where, "threads": 1, "episode_length": 1.0, "autoreset_mode": autoreset_mode}
@@ -67,6 +67,6 @@ def test_torchrl_trains(make) -> None:
     assert all(torch.isfinite(x).all() for x in actor.parameters())
 
 
-def test_an_example_is_about_as_long_as_a_screen() -> None:
+def test_examples_have_at_most_50_lines() -> None:
     for file in FOLDER.glob("*.py"):
         assert len(file.read_text(encoding="utf-8").splitlines()) <= 50, file

@@ -1,4 +1,4 @@
-"""The tasks as gymnasium environments: its checker, and each autoreset mode by what it returns."""
+"""The tasks as gymnasium environments: the checker, autoreset modes, seeds and errors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SETTINGS = {"engine": "puppet", "threads": 1, "episode_length": LENGTH / 6}
 
 
 @pytest.fixture
-def where(strings: Parent, store: Store) -> dict[str, object]:
-    return {"skill": strings.version.ref, "store": str(store.root), **SETTINGS}
+def where(puppet_skills: Parent, store: Store) -> dict[str, object]:
+    return {"skill": puppet_skills.version.ref, "store": str(store.root), **SETTINGS}
 
 
 def make_vec(where: dict[str, object], **settings: object) -> hlc.gym.SkillVectorEnv:
@@ -38,11 +38,11 @@ def test_every_task_passes_gymnasiums_checker(task: str, where: dict[str, object
     check_env(env.unwrapped, skip_render_check=True)
 
 
-def test_an_action_is_a_skill_and_a_reward_within_0_and_1(
-    where: dict[str, object], strings: Parent
+def test_action_is_a_z_and_reward_is_within_0_and_1(
+    where: dict[str, object], puppet_skills: Parent
 ) -> None:
     env = gymnasium.make("repertoire/Reach-v0", **where, reach={"body": "head"})
-    assert env.action_space.shape == (strings.skills.latent_dim,)
+    assert env.action_space.shape == (puppet_skills.skills.latent_dim,)
     obs, _ = env.reset(seed=1)
     assert obs.shape == env.observation_space.shape
     for decision in range(LENGTH):
@@ -64,7 +64,7 @@ def test_next_step_autoreset_returns_zero_reward_on_reset(
     assert (np.delete(rewards, LENGTH, 0) > 0).all()
 
 
-def test_the_same_step_gives_the_last_observation_beside_the_first(
+def test_same_step_autoreset_returns_final_and_first_observation(
     where: dict[str, object],
 ) -> None:
     envs = make_vec(where, autoreset_mode="SameStep")
@@ -81,7 +81,7 @@ def test_the_same_step_gives_the_last_observation_beside_the_first(
     assert "final_obs" not in infos[0]
 
 
-def test_without_autoreset_ended_worlds_wait_for_their_mask(where: dict[str, object]) -> None:
+def test_disabled_autoreset_requires_a_reset_mask(where: dict[str, object]) -> None:
     envs = make_vec(where, autoreset_mode=AutoresetMode.DISABLED)
     _, truncated, _ = play(envs, LENGTH)
     assert truncated[-1].all()
@@ -124,7 +124,7 @@ def test_a_seed_among_the_keys_gives_the_same_episodes(where: dict[str, object])
     assert not np.array_equal(first, other)
 
 
-def test_one_world_takes_no_number_of_worlds(where: dict[str, object]) -> None:
+def test_single_env_refuses_num_envs(where: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="num_envs=7: this is one world; make_vec makes several"):
         gymnasium.make("repertoire/Reach-v0", **where, num_envs=7)
 
@@ -135,7 +135,7 @@ def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
 
 
 def test_a_key_of_training_alone_is_refused(where: dict[str, object]) -> None:
-    """Its worlds would ignore it."""
+    """The environments would ignore it."""
     with pytest.raises(ValueError, match="fall_penalty is no key"):
         gymnasium.make("repertoire/Reach-v0", **where, fall_penalty=10)
 

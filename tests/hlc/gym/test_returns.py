@@ -1,5 +1,5 @@
-"""What docs/tasks.md says of autoreset modes: the returns that each library computes on worlds of
-known answers, with a value function that is right everywhere."""
+"""The returns that each RL library computes per autoreset mode, as docs/tasks.md states them, on
+environments of known returns with the exact value function."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 import hlc.gym
-from tests.hlc.gym.counting import RETURNS, WORTH, CountingBatch
+from tests.hlc.gym.counting import RETURNS, VALUE_PER_STEP, CountingBatch
 
 STEPS = 8
 N = 2
-pytestmark = pytest.mark.filterwarnings("ignore")  # what the libraries warn of among themselves
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of the libraries
 
 Make = Callable[[str], hlc.gym.SkillVectorEnv]
 
@@ -28,12 +28,12 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
 
 
 def check_first_episodes(found: Tensor, expected: str) -> None:
-    """`found` (STEPS, N): what each step returns."""
+    """`found` (STEPS, N): the return from each step."""
     for world, returns in enumerate(RETURNS[expected]):
         torch.testing.assert_close(found[: len(returns), world], torch.tensor(returns))
 
 
-def test_stable_baselines3_counts_right(make: Make) -> None:
+def test_stable_baselines3_returns_are_exact(make: Make) -> None:
     sb3 = pytest.importorskip("stable_baselines3", reason="needs the extra examples")
     from hlc.gym.sb3_env import Sb3VecEnv
 
@@ -47,7 +47,7 @@ def test_stable_baselines3_counts_right(make: Make) -> None:
         gae_lambda=1.0,
         learning_rate=0.0,
     )
-    model.policy.value_net.weight.data.fill_(WORTH)
+    model.policy.value_net.weight.data.fill_(VALUE_PER_STEP)
     model.policy.value_net.bias.data.zero_()
     model.learn(STEPS * N)
     buffer = model.rollout_buffer
@@ -57,7 +57,7 @@ def test_stable_baselines3_counts_right(make: Make) -> None:
 
 
 def episodes(model) -> list[dict]:
-    """What its own statistics count in 6 steps."""
+    """The episode statistics of VecMonitor over 6 steps."""
     from stable_baselines3.common.vec_env import VecMonitor
 
     env = VecMonitor(model.get_env())
@@ -78,7 +78,7 @@ def test_stable_baselines3_refuses_next_step_autoreset(make: Make) -> None:
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
-def test_torchrl_counts_right(make: Make, mode: str) -> None:
+def test_torchrl_returns_are_exact(make: Make, mode: str) -> None:
     pytest.importorskip("torchrl", reason="needs the extra examples")
     from tensordict.nn import TensorDictModule
     from torchrl.envs import GymWrapper
@@ -87,13 +87,13 @@ def test_torchrl_counts_right(make: Make, mode: str) -> None:
     env = GymWrapper(make(mode))
     rollout = env.rollout(STEPS, break_when_any_done=False)
     value = TensorDictModule(
-        lambda obs: WORTH * obs, in_keys=["observation"], out_keys=["state_value"]
+        lambda obs: VALUE_PER_STEP * obs, in_keys=["observation"], out_keys=["state_value"]
     )
     GAE(gamma=1.0, lmbda=1.0, value_network=value)(rollout)
     check_first_episodes(rollout["value_target"][..., 0].T, "true")
 
 
-def test_torchrl_refuses_the_next_step(make: Make) -> None:
+def test_torchrl_refuses_next_step_autoreset(make: Make) -> None:
     pytest.importorskip("torchrl", reason="needs the extra examples")
     from torchrl.envs import GymWrapper
 
@@ -104,11 +104,11 @@ def test_torchrl_refuses_the_next_step(make: Make) -> None:
 @pytest.mark.parametrize(
     ("mode", "expected"), [("NextStep", "true"), ("SameStep", "time limit as the end")]
 )
-def test_skrl_counts_right_with_the_next_step_alone(
+def test_skrl_returns_are_exact_only_with_next_step_autoreset(
     make: Make, mode: str, expected: str, tmp_path, monkeypatch
 ) -> None:
-    """And with time_limit_bootstrap. In SameStep the state at the limit is lost: it takes that
-    after the reset for it, which is worth 0 here."""
+    """With time_limit_bootstrap. In SameStep it bootstraps from the state after the reset, whose
+    value is 0 here, instead of that at the limit."""
     monkeypatch.chdir(tmp_path)
     check_first_episodes(skrl_returns(make(mode), bootstrap=True), expected)
 
@@ -116,14 +116,14 @@ def test_skrl_counts_right_with_the_next_step_alone(
 def test_skrl_sums_through_time_limits_by_default(make: Make, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     returns = skrl_returns(make("SameStep"), bootstrap=False)
-    assert returns[0, 0] == STEPS + WORTH * (STEPS % 3)  # for an episode worth 3
+    assert returns[0, 0] == STEPS + VALUE_PER_STEP * (STEPS % 3)  # the return of the episode is 3
     assert returns[0, 1] == 2
 
 
-def test_skrl_stores_the_reset_as_a_step_in_the_next_step(
+def test_skrl_stores_the_reset_as_a_step_with_next_step_autoreset(
     make: Make, tmp_path, monkeypatch
 ) -> None:
-    """One row an episode that is none: its reward is 0, and it leads from the end to the start."""
+    """One extra row an episode: its reward is 0, and it goes from the end to the start."""
     monkeypatch.chdir(tmp_path)
     returns = skrl_returns(make("NextStep"), bootstrap=True)
     assert returns[3, 0] == returns[4, 0] == 33
@@ -150,7 +150,7 @@ def skrl_returns(envs: hlc.gym.SkillVectorEnv, bootstrap: bool) -> Tensor:
     }
     models["value"].act({"observations": torch.zeros(1, 1)}, role="value")  # sizes its layer
     weight, bias = models["value"].parameters()
-    weight.data.fill_(WORTH)
+    weight.data.fill_(VALUE_PER_STEP)
     bias.data.zero_()
     cfg = {"rollouts": STEPS, "discount_factor": 1.0, "gae_lambda": 1.0, "learning_epochs": 1}
     cfg |= {"learning_rate": 0.0, "time_limit_bootstrap": bootstrap}
