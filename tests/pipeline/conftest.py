@@ -1,4 +1,4 @@
-"""Fixtures of the whole path: a recipe that shows how to get up, and graphs at once."""
+"""Fixtures of the pipeline tests: a recipe with a get-up clip, and graphs without an export."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.pipeline import random_graphs
 
 @pytest.fixture
 def graphs_at_once(monkeypatch) -> None:
-    """A library is published with graphs of random weights."""
+    """Publish libraries with graphs of random weights."""
     for name in ("export", "check_parity"):
         replacement = getattr(random_graphs, name)
         monkeypatch.setattr(f"pretrain.publishing.export.{name}", replacement)

@@ -1,5 +1,4 @@
-"""Graphs of random weights in place of exported networks: the export is most of what a small
-publication takes."""
+"""Graphs of random weights in place of exported networks, as exporting is slow."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ SMALL = (
 
 
 def learned(folder: Path) -> list[dict[str, float]]:
-    """What a run has logged, but for how long it took."""
+    """What a run has logged, without times."""
     rows = [json.loads(row) for row in (folder / "metrics.jsonl").read_text().splitlines()]
     return [
         {key: x for key, x in row.items() if not key.startswith(("time/", "seconds"))}

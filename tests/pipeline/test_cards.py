@@ -1,4 +1,4 @@
-"""Cards of libraries of few clips, whose graphs do what random weights do."""
+"""Cards of libraries of few clips, with graphs of random weights."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_single_clip_library_trains_and_card_has_a_caveat(tmp_path, capsys):
     assert main(["preset=toy", f"motions={recipe}", *little, *where]) == 0, capsys.readouterr().err
     manifest = Store(tmp_path / "store").resolve("toy").manifest
     assert [clip.name for clip in manifest.lineage.clips] == list(manifest.latent.clips) == ["walk"]
-    (said,) = (line for line in manifest.card["caveats"] if THIN in line)
-    assert said.startswith("1 clip(s), 1.3 s")
+    (caveat,) = (line for line in manifest.card["caveats"] if THIN in line)
+    assert caveat.startswith("1 clip(s), 1.3 s")
     assert set(manifest.card["time_on_clip"]["per_clip"]) == {"walk"}
     assert manifest.card["switch_success"] == {
         "mean": None,

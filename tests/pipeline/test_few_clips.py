@@ -1,5 +1,5 @@
-"""Datasets at the edge of what can be learned: one clip, a stand alone, a clip that no body can
-perform. With the training aids and in plain ASE."""
+"""Datasets of one clip, of a stand alone and with an infeasible clip, with and without
+the training aids."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_infeasible_clip_alone_is_refused(
     preset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train_on(f"motions: [{TOO_FAST}]", preset, tmp_path) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert "dart" in said
-    assert "m/s" in said
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "dart" in error
+    assert "m/s" in error
     assert not (tmp_path / "runs").exists()

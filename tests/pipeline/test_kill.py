@@ -40,7 +40,7 @@ def saved(folder: Path) -> dict[str, torch.Tensor]:
     return {f"{net}.{key}": x for net, state in nets.items() for key, x in state.items()}
 
 
-# with a milestone on its way and one at its end, and saved after every iteration
+# with a milestone halfway and one at the end, and a checkpoint after every iteration
 KILLED = (*SMALL, "samples=2048", "milestone_interval=1024", "checkpoint_interval=1e-3")
 
 MOMENTS = {
@@ -65,8 +65,7 @@ def written_since(start: float, files: Iterable[Path]) -> bool:
 
 
 def left(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, list[dict[str, float]]]]:
-    """All that a run has in the end, but for how long it took: networks by file and name, and
-    logs."""
+    """Networks of a finished run by file and name, and its logs without times."""
     (run,) = folder.iterdir()
     nets: dict[str, torch.Tensor] = {}
     for file in sorted(run.rglob("*.pt")):
@@ -92,7 +91,7 @@ def test_run_killed_at_each_write_stage_ends_bit_identical(never_killed, tmp_pat
         run = started(tmp_path, *KILLED)
         while run.process.is_alive() and not written_since(start, tmp_path.glob(f"*/{sign}")):
             time.sleep(0.002)
-        run.process.kill()  # no warning, wherever it stands
+        run.process.kill()
         assert run.end()[0] == -signal.SIGKILL, f"it was not killed {moment}"
     assert started(tmp_path, *KILLED).end()[0] == 0
     assert_the_same_is_left(tmp_path, never_killed)
@@ -100,13 +99,12 @@ def test_run_killed_at_each_write_stage_ends_bit_identical(never_killed, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_run_killed_again_and_again_ends_in_the_same_bits(never_killed, tmp_path, seed):
+def test_repeatedly_killed_run_ends_bit_identical(never_killed, tmp_path, seed):
     draw = random.Random(seed)
     kills = 0
     while True:
         run = started(tmp_path, *KILLED)
-        # longer from time to time: otherwise a slow machine would never get further than its warm
-        # start
+        # increasing, or a slow machine would not get past the warm start
         run.process.join(draw.uniform(0, (4 + kills) / 4))
         run.process.kill()
         if run.end()[0] == 0:
@@ -120,10 +118,10 @@ def test_sigterm_saves_at_once(tmp_path):
     run = begun(tmp_path, "samples=400_000")
     start = time.monotonic()
     run.process.terminate()
-    status, said = run.end()
+    status, printed = run.end()
     assert time.monotonic() - start < 2
     assert status == 130
-    assert "the same command goes on" in said
+    assert "the same command goes on" in printed
     assert saved(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Presets and their schedules: each learns, and what a setting says is what a training does."""
+"""Presets and schedules: each preset trains, and settings take effect."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     assert torch.equal(weights(whole), weights(other))
 
 
-def test_only_clips_that_rise_have_a_getup_assistance(rising):
+def test_only_getup_clips_have_a_getup_assistance(rising):
     cfg = toy(f"motions={rising}")
     env = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
@@ -175,13 +175,13 @@ def test_an_assistance_in_switches_comes_with_a_cloning_loss():
     assert clones_reference(toy("curriculum.switch_assist_start=0.5"))
 
 
-def test_checkpoints_are_no_part_of_what_a_run_learns():
+def test_checkpoint_interval_does_not_change_the_config_hash():
     hashes = {hash_config(toy(f"checkpoint_interval={s}"), NOT_LEARNING) for s in (10, 60)}
     assert len(hashes) == 1
     assert hash_config(toy("ppo.gamma=0.9"), NOT_LEARNING) not in hashes
 
 
-def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tmp_path):
+def test_preset_switching_distills_a_library_and_assists_switches(tmp_path):
     sizes = ("num_envs=64", "warm.value_samples=0")
     small = ("preset=switching", f"store={BUNDLED}", f"warm.library={PARENT}", *sizes)
     cfg, undistilled = (
@@ -196,7 +196,7 @@ def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tm
     distilled = weights(training)
     assert not torch.equal(learned, distilled)
     assert isinstance(training.env, AssistedEnv)
-    assert not training.env.switches.switches.any()  # the states it visits are no training
+    assert not training.env.switches.switches.any()  # distillation records no switches
     assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
     assert not torch.equal(distilled, weights(training))
     env = training.env

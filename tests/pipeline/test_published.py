@@ -37,7 +37,7 @@ from tests.server import running_service
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A folder with letters that mean something in Hydra's grammar, and with some outside ASCII."""
+    """A folder whose name has characters of Hydra's grammar and non-ASCII ones."""
     folder = tmp_path_factory.mktemp("pipeline") / "Zoë=3, [日本]"
     folder.mkdir()
     return folder
@@ -66,8 +66,8 @@ class Unpublished:
     """A run that was trained and failed at its card."""
 
     run: subprocess.CompletedProcess[str]
-    names: Sequence[str]  # of what its store had then
-    rows: list[dict[str, float]]  # that it had logged
+    names: Sequence[str]  # in its store at that time
+    rows: list[dict[str, float]]  # of its log
     checkpoint: bytes
 
 
@@ -82,8 +82,7 @@ def unpublished(place) -> Unpublished:
 
 @pytest.fixture(scope="module")
 def skills(place, unpublished) -> Store:
-    """A toy library, published by the command that users type, after one that failed at its
-    card."""
+    """A toy library, published from the command line after a run that failed at its card."""
     where = (f"runs={place}/runs", f"store={place}/store")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     run = python("-m", "pretrain.train", "preset=toy", *where, env=environment)
@@ -152,7 +151,7 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("warm.library=toy@1 ppo.hidden=[32]", "ppo.hidden is [32], and the published network"),
         ("warm.library=toy@1 ppo.hidden=[64,64]", "ppo.hidden is [64, 64], and the published"),
@@ -165,13 +164,11 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
         ("warm.library=reach@1", "is a controller; expected a skill library"),
     ],
 )
-def test_a_library_from_which_training_cannot_go_on_is_refused(
-    controller, place, capsys, change, said
-):
+def test_unsuitable_parent_library_is_refused(controller, place, capsys, change, message):
     where = (f"runs={place}/runs", f"store={place}/store", "name=next")
     assert main(["preset=toy", *where, *change.split()]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert "Traceback" not in error
 
 
@@ -200,9 +197,9 @@ def test_rerun_after_card_failure_publishes_without_training(unpublished, skills
 
 def test_rerun_of_a_published_run_publishes_nothing(skills, place, capsys):
     assert main(["preset=toy", f"runs={place}/runs", f"store={place}/store"]) == 0
-    said = capsys.readouterr().out
-    assert "toy@1" in said
-    assert "already" in said
+    printed = capsys.readouterr().out
+    assert "toy@1" in printed
+    assert "already" in printed
     assert skills.latest("toy") == 1
 
 
@@ -210,7 +207,7 @@ def test_manifest_contains_no_build_machine_path(skills, place):
     assert str(place) not in skills.resolve("toy").manifest.model_dump_json()
 
 
-def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
+def test_graphs_contain_no_build_machine_path(skills):
     version = skills.resolve("toy")
     for graph in version.manifest.graphs.values():
         data = skills.read(version, graph.file)
@@ -271,7 +268,7 @@ def test_evaluating_the_published_bytes_gives_the_published_card(skills):
     again = json.loads(run.stdout)
     assert again["survival"] == card["survival"]
     assert again["coverage_per_clip"] == card["coverage_per_clip"]
-    # what it took and how it went, no evaluation can tell again
+    # an evaluation copies cost and learning curves
     assert again["cost"] == card["cost"]
     assert again["learning"] == card["learning"]
     assert again["learning"]["samples"][-1] == card["cost"]["samples"]
@@ -280,16 +277,16 @@ def test_evaluating_the_published_bytes_gives_the_published_card(skills):
 
 def test_the_learning_curve_ends_at_the_published_card(skills, place, monkeypatch):
     """The networks of the last milestone are those of the published graphs, by their parity, and
-    the card is asked for under the same conditions."""
+    the card is measured under the same conditions."""
     (run,) = place.glob("runs/toy-*")
     version = skills.resolve("toy")
     card = version.manifest.card
     graphs = version.manifest.graphs.values()
     published = {graph.outputs[0].name: skills.read(version, graph.file) for graph in graphs}
-    asked: list[Conditions] = []
+    measured: list[Conditions] = []
 
     def measure(candidate: SkillLibrary, data: TrainingData, conditions: Conditions) -> Card:
-        asked.append(conditions)
+        measured.append(conditions)
         return card
 
     monkeypatch.setattr(
@@ -297,7 +294,7 @@ def test_the_learning_curve_ends_at_the_published_card(skills, place, monkeypatc
     )
     monkeypatch.setattr(learning, "skill_card", measure)
     assert learning.main([str(run), f"out={place}/learning", "episodes=32"]) == 0
-    assert asked == [Conditions(32, toy().eval.seed)]
+    assert measured == [Conditions(32, toy().eval.seed)]
     (row,) = map(json.loads, (run / "cards-32.jsonl").read_text().splitlines())
     assert row["samples"] == card["cost"]["samples"]
     assert row["survival"] == card["survival"]
@@ -306,7 +303,7 @@ def test_the_learning_curve_ends_at_the_published_card(skills, place, monkeypatc
     assert (place / "learning" / "learning.png").exists()
 
 
-def test_published_skills_and_controller_answer_over_http(controller):
+def test_published_skills_and_controller_are_served_over_http(controller):
     with running_service(controller.root) as url, Client(url) as client:
         row = np.zeros(69, np.float32)
         row[2:4] = 0.9, 1.0

@@ -1,4 +1,4 @@
-"""What a training refuses, in one line, and where it goes on afterwards."""
+"""Errors of a training are one line, and the run can be repeated afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.skills_store.full import run_with_files_of_at_most
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["preset=huge"],
@@ -38,13 +38,11 @@ from tests.skills_store.full import run_with_files_of_at_most
         (["seed=many"], "seed"),
     ],
 )
-def test_a_wrong_configuration_is_one_line_that_lists_what_exists(
-    arguments, said, capsys, tmp_path
-):
+def test_invalid_configuration_error_lists_valid_values(arguments, message, capsys, tmp_path):
     assert main(["preset=toy", f"runs={tmp_path}", f"store={tmp_path}/store", *arguments]) == 2
-    message = capsys.readouterr().err
-    assert said in message
-    assert "Traceback" not in message
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
 
 
 def test_unreadable_number_error_names_file_and_frame(tmp_path, capsys):
@@ -53,7 +51,7 @@ def test_unreadable_number_error_names_file_and_frame(tmp_path, capsys):
     (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmotions: [{file: long.txt}]\n")
-    capsys.readouterr()  # a first use fetches the clips and says so
+    capsys.readouterr()  # a first use prints that it fetches the clips
     assert (
         main(
             ["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]
@@ -72,7 +70,7 @@ def test_a_store_that_cannot_be_opened_fails_before_training(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_clip_shorter_than_a_window_is_named():
+def test_clip_shorter_than_a_window_is_refused():
     with pytest.raises(ValueError, match=r"walk\w* has \d+ frames; a style window needs 9999"):
         load_training_data("humanoid", "locomotion", 9999)
 
@@ -105,7 +103,7 @@ def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(tmp_path, preset):
     ],
 )
 def test_full_disk_error_names_the_file_and_the_rerun_resumes(tmp_path, preset, most, unwritten):
-    """A real short write: the kernel takes `most` bytes of a file, and then no more."""
+    """A real short write: the kernel limits files to `most` bytes."""
     how = [*preset, "publish=false", "samples=2048", f"runs={tmp_path}", "threads=1"]
     filled = run_with_files_of_at_most(most, "pretrain.train", how)
     assert filled.returncode == 2
@@ -144,7 +142,7 @@ def test_foreign_checkpoint_is_refused(tmp_path):
         training.resume(tmp_path, cfg.samples)
 
 
-def test_a_checkpoint_of_other_layers_is_named(tmp_path):
+def test_checkpoint_of_other_layers_is_refused(tmp_path):
     made, other = (
         build_training(cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
         for cfg in (toy("disc.hidden=[32,32]"), toy())

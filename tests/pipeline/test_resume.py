@@ -1,4 +1,4 @@
-"""Interrupted runs end in the same bits as others."""
+"""Resumed runs end bit-identical to uninterrupted ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_signal_in_the_last_iteration_interrupts(tmp_path):
 
 
 @pytest.mark.parametrize("getting_up", [False, True])
-def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
+def test_resumed_run_ends_bit_identical(tmp_path, rising, getting_up):
     cfg = toy("samples=4096", *((f"motions={rising}", *PHASE_LOCKED) if getting_up else ()))
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build_training(cfg, training_data)
