@@ -52,6 +52,7 @@ class Line:
             assert self.socket.recv(65536)
         self.socket.setblocking(False)
         self.buffer = b""
+        self.ends = False  # the server has announced to close it
 
     def send(self, request: bytes, since: float) -> None:
         self.since = since
@@ -74,9 +75,7 @@ class Line:
             self.buffer = data
             return None
         self.buffer = b""
-        if b"connection: close" in head:
-            self.socket.close()
-            self.open()
+        self.ends = b"connection: close" in head
         return int(head[9:12])
 
     def frame(self) -> int | None:
@@ -137,8 +136,8 @@ def closed(
             status = _receive(line.http, result, line)
             if status is None:
                 continue
-            if status == 0 or line.socket.fileno() != fd:
-                _again(line, fd, by_fd, poll, status == 0)
+            if status == 0 or line.ends:
+                _reopen(line, fd, by_fd, poll)
             line.send(requests[turn % len(requests)], perf_counter())
             turn += 1
     result.seconds = now - started
@@ -179,10 +178,14 @@ def paced(
                 lines[i].send(request, at)
         for fd, _ in poll.poll(max(0.0, min(due[0][0] - perf_counter(), 0.05))):
             line = by_fd[fd]
-            if _receive(line.frame if opening else line.http, result, line) is None:
+            status = _receive(line.frame if opening else line.http, result, line)
+            if status is None:
                 continue
             late = waiting[index[line]]
-            late.pop(0)
+            if late:  # the server may also close a connection without a pending request
+                late.pop(0)
+            if status == 0 or line.ends:
+                _reopen(line, fd, by_fd, poll)
             if late:
                 line.send(request, late[0])
     result.times += [now - at for late in waiting.values() for at in late if now - at > 1 / hz]
@@ -206,12 +209,11 @@ def _receive(read, result: Result, line: Line) -> int | None:
     return status
 
 
-def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost: bool) -> None:
-    """Register the new connection: the server closed the old one, or announced to."""
-    by_fd.pop(fd, None)
-    if lost:
-        line.socket.close()
-        line.open()
+def _reopen(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll) -> None:
+    """Replace a connection that the server has closed or will close."""
+    del by_fd[fd]
+    line.socket.close()
+    line.open()
     by_fd[line.socket.fileno()] = line
     poll.register(line.socket, select.EPOLLIN)
 

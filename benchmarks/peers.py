@@ -4,9 +4,9 @@ one row a request.
     python -m benchmarks.peers --json       all of them; the first run installs, for 15 minutes
     python -m benchmarks.peers litserve --seconds 1
 
-Each peer has an environment of its own under --envs, and is measured at 1, 8 and 64 connections
-after a warm-up, in turns with ours. A peer that cannot be installed or started here is reported as
-that, and has no figures."""
+Each peer has an environment of its own under --envs and a session like ours (one thread, no
+spinning). It is measured at 1, 8 and 64 connections, then ours at the same, on the same core. A
+peer that cannot be installed or started here is reported as that, and has no figures."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def count_characters_held(servers: Servers, seconds: float) -> dict[str, int]:
 
 
 def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
-    """Ratios, with their inputs under `seen`; medians of three rounds."""
+    """Ratios, with their inputs under `seen`; medians of three rounds, but `characters_30hz` of one."""
     loads = plan_loads(servers, seconds)
     results: dict[str, list[load.Result]] = {name: [] for name in loads}
     bare: list[float] = []
@@ -147,6 +147,9 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
         raise SystemExit(
             f"{', '.join(unanswered)}: no reply in {seconds:g} s. Is the machine free?"
         )
+    for name, rounds in results.items():
+        if failures := [round.statuses for round in rounds if set(round.statuses) != {200}]:
+            raise SystemExit(f"{name}: numbers of replies by status {failures[0]}, expected only 200")
     p50 = percentiles(results, 50)
     p99 = percentiles(results, 99)
     one_worker = statistics.median(shared["service"])

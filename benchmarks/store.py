@@ -31,7 +31,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from skills_store.admission import encode_canonical
-from skills_store.disk import records
+from skills_store.disk import layout, records
 from skills_store.disk.blobs import describe
 from skills_store.disk.records import Record
 from skills_store.graph import Graph, Tensor
@@ -51,11 +51,15 @@ assert not {"torch", "onnx", "mujoco"} & set(sys.modules)
 
 
 def library(size: int, rng: np.random.Generator) -> tuple[Manifest, dict[str, bytes]]:
-    """The bundled library's manifest, with graphs of the same interfaces and `size` bytes of random
-    weights in all."""
-    manifest = Store(BUNDLED).resolve("humanoid").manifest
+    """The bundled library's manifest and start states, with graphs of the same interfaces and
+    `size` bytes of random weights in all."""
+    bundled = Store(BUNDLED)
+    version = bundled.resolve("humanoid")
+    manifest = version.manifest
     graphs = {name: g.model_copy(update={"opset": 20}) for name, g in manifest.graphs.items()}
     files = {graph.file: onnx_of(graph, size // len(graphs), rng) for graph in graphs.values()}
+    if manifest.starts is not None:
+        files[manifest.starts.file] = bundled.read(version, manifest.starts.file)
     return manifest.model_copy(update={"graphs": graphs}), files
 
 
@@ -167,6 +171,7 @@ def fill(store: Store, count: int) -> None:
     versions = store.root / "skills/humanoid/v"
     for directory in (blobs, versions):
         directory.mkdir(parents=True)
+    (store.root / "layout.json").write_bytes(layout.OURS)
     for file in (BUNDLED / "blobs/sha256").iterdir():
         shutil.copy(file, blobs)
     before = None

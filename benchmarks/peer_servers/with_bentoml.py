@@ -1,18 +1,16 @@
-"""BentoML. POLICY=policy.onnx bentoml serve with_bentoml:Policy --port PORT"""
+"""BentoML, without batching. POLICY=policy.onnx bentoml serve with_bentoml:Policy --port PORT"""
 
 import os
 
 import bentoml
 import numpy as np
-import onnxruntime as ort
+from session import open_session
 
 
 @bentoml.service(workers=1)
 class Policy:
     def __init__(self) -> None:
-        self.session = ort.InferenceSession(
-            os.environ["POLICY"], providers=["CPUExecutionProvider"]
-        )
+        self.session = open_session(os.environ["POLICY"])
 
     @bentoml.api(route="/act")
     def act(self, state: list[list[float]], z: list[list[float]]) -> dict[str, list[list[float]]]:

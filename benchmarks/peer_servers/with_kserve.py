@@ -1,16 +1,16 @@
-"""KServe's Python server. python with_kserve.py policy.onnx PORT"""
+"""KServe's Python server, which has no batching. python with_kserve.py policy.onnx PORT"""
 
 import sys
 
 import kserve
-import onnxruntime as ort
 from kserve import InferOutput, InferRequest, InferResponse
+from session import open_session
 
 
 class Policy(kserve.Model):
     def __init__(self, file):
         super().__init__("policy")
-        self.session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+        self.session = open_session(file)
         self.ready = True
 
     def predict(self, payload: InferRequest, headers=None, response_headers=None):

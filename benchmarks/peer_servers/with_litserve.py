@@ -4,12 +4,12 @@ import sys
 
 import litserve
 import numpy as np
-import onnxruntime as ort
+from session import open_session
 
 
 class Policy(litserve.LitAPI):
     def setup(self, device):
-        self.session = ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+        self.session = open_session(sys.argv[1])
 
     def decode_request(self, request):
         return np.array(request["state"], np.float32), np.array(request["z"], np.float32)

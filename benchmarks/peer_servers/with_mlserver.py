@@ -3,17 +3,15 @@ copy."""
 
 import os
 
-import onnxruntime as ort
 from mlserver import MLModel
 from mlserver.codecs import NumpyCodec
 from mlserver.types import InferenceRequest, InferenceResponse
+from session import open_session
 
 
 class Policy(MLModel):
     async def load(self) -> bool:
-        self.session = ort.InferenceSession(
-            os.environ["POLICY"], providers=["CPUExecutionProvider"]
-        )
+        self.session = open_session(os.environ["POLICY"])
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:

@@ -3,12 +3,12 @@
 import sys
 
 import numpy as np
-import onnxruntime as ort
 from pytriton.decorators import batch
 from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 from pytriton.triton import Triton, TritonConfig
+from session import open_session
 
-session = ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+session = open_session(sys.argv[1])
 
 
 @batch

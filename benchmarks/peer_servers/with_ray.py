@@ -4,15 +4,15 @@ import sys
 import time
 
 import numpy as np
-import onnxruntime as ort
 from ray import serve
+from session import open_session
 from starlette.requests import Request
 
 
 @serve.deployment(max_ongoing_requests=256)
 class Policy:
     def __init__(self, file):
-        self.session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+        self.session = open_session(file)
 
     @serve.batch(max_batch_size=64, batch_wait_timeout_s=0.001)
     async def run(self, requests):
