@@ -149,7 +149,7 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
         )
     for name, rounds in results.items():
         if failures := [round.statuses for round in rounds if set(round.statuses) != {200}]:
-            raise SystemExit(f"{name}: numbers of replies by status {failures[0]}, expected only 200")
+            raise SystemExit(f"{name}: replies by status {failures[0]}, expected only 200")
     p50 = percentiles(results, 50)
     p99 = percentiles(results, 99)
     one_worker = statistics.median(shared["service"])

@@ -36,7 +36,9 @@ def test_assistance_is_full_for_half_of_a_switch_and_gone_at_its_end():
     assert seen[PERIOD] == 0
 
 
-@pytest.mark.parametrize(("changed", "away", "begins"), [(YES, NO, False), (NO, YES, False)])
+@pytest.mark.parametrize(
+    ("changed", "away", "begins"), [(YES, NO, False), (NO, YES, False), (YES, YES, True)]
+)
 def test_a_switch_needs_another_clip_and_another_velocity(changed, away, begins):
     switches = make_switches(3, 4, start=0.8)
     switches.change_skill(changed, SOURCES, away)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from urllib.request import urlopen
 
@@ -23,7 +24,9 @@ def clips():
 @pytest.fixture
 def viewer(clips):
     pytest.importorskip("viser", reason="no viser here")
-    viewer = ClipViewer(clips, port=8390)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    viewer = ClipViewer(clips, port=port)
     yield viewer
     viewer.server.stop()
 

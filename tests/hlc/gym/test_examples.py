@@ -63,8 +63,13 @@ def test_skrl_trains(make, tmp_path, monkeypatch) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_torchrl_trains(make) -> None:
     module = example("torchrl_ppo", "torchrl")
-    actor = module.train(make("SameStep"), 16 * N)
-    assert all(torch.isfinite(x).all() for x in actor.parameters())
+    weights = []
+    for batches in (1, 2):
+        torch.manual_seed(0)
+        actor = module.train(make("SameStep"), batches * 8 * N)
+        weights.append(torch.cat([x.detach().flatten() for x in actor.parameters()]))
+    assert torch.isfinite(torch.stack(weights)).all()
+    assert not torch.equal(*weights)  # the second batch changed them
 
 
 def test_examples_have_at_most_50_lines() -> None:

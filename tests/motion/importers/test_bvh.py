@@ -92,7 +92,7 @@ ROW = [0.5] * 9
     [
         (
             lambda text: text.replace("MOTION", "MOTIONS"),
-            "Frames: and a whole number|no line MOTION",
+            "'S' after MOTION",
         ),
         (lambda text: text.replace("Frame Time: 0.01", "Frame Time: 30"), "is it a rate"),
         (lambda text: text.replace("Frame Time: 0.01", "Frame Time: 0"), "Frame Time: 0"),

@@ -61,7 +61,7 @@ def put(frame: int, column: int, value: float):
         (lambda frames: np.pad(frames, ((0, 0), (0, 1))), "as a Unitree G1 has; expected 34"),
         (lambda frames: frames[:, :18], "as a Unitree Go2 has; expected 34"),
         (lambda frames: frames[0], r"frames is \(34,\), expected \(T, 34\)"),
-        (lambda frames: frames.astype("S8"), "holds |S8, expected numbers"),
+        (lambda frames: frames.astype("S8"), r"holds \|S8, expected numbers"),
         (lambda frames: [[1.0] * 34, [1.0] * 33], "frame 1 has 33 numbers, expected 34"),
         (lambda frames: [[1.0] * 34, [*[1.0] * 33, "x"]], "frames hold float, str, expected"),
         (lambda frames: [[1.0] * 34, [*[1.0] * 33, 10**400]], "more digits than a float has"),

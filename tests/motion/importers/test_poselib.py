@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.clip_files import formats
-from pretrain.characters.rotations import conjugate, from_axis_angle, multiply
+from pretrain.characters.rotations import from_axis_angle
 from pretrain.motion.clip import ClipError
 from pretrain.motion.feasibility import find_implausible
 from pretrain.motion.importers import poselib, read_clip
@@ -179,5 +179,3 @@ def test_generated_elbow_rotations_are_about_y(stroll):
     names = document["skeleton_tree"]["node_names"]
     q = document["rotation"]["arr"][:, names.index("right_lower_arm")][:, [3, 0, 1, 2]]
     assert np.abs(q[:, [1, 3]]).max() < 1e-6 < np.abs(q[:, 2]).max()
-    back = multiply(q, conjugate(q))
-    np.testing.assert_allclose(back[:, 0], 1)
