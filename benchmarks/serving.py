@@ -130,7 +130,7 @@ def count_characters_held(servers: Servers, seconds: float) -> dict[str, int]:
 
 
 def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
-    """Ratios, with their inputs under `seen`; medians of three rounds, but `characters_30hz` of one."""
+    """Ratios, with their inputs under `seen`; medians of three rounds (`characters_30hz`: one)."""
     loads = plan_loads(servers, seconds)
     results: dict[str, list[load.Result]] = {name: [] for name in loads}
     bare: list[float] = []
