@@ -1,5 +1,6 @@
 """The service in operation: workers, hot swap under load, shutdown, TLS, logs, metrics."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -194,6 +195,10 @@ def test_service_over_tls(shared, tmp_path, workers):
         assert live.url.startswith("https://")
         with connected(live.address) as sock:  # without TLS
             sock.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+            reply = b""
+            with contextlib.suppress(ConnectionError):
+                reply = sock.recv(1000)  # nothing, or a TLS alert
+            assert not reply.startswith(b"HTTP")
         response = httpx.post(
             f"{live.url}/act",
             content=BODY,
