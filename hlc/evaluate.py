@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,10 @@ from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.measures import SUMMARY, count_decisions, measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
+from hlc.tasks import TASKS
 from hlc.tasks.base import GoalTask
 from hlc.tasks.parameters import make_task
+from hlc.tasks.task import Task
 from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.options import parse_flag, parse_int, parse_options
@@ -160,12 +162,26 @@ def _cell(x: float | None, form: str, unit: str) -> str:
 def trained_config(version: Version) -> HlcConfig:
     """The configuration of a controller's training. Raises ValueError for a state machine, which
     has none."""
-    manifest = version.manifest
-    if MACHINE in manifest.lineage.config:
+    config = _read_lineage(version)
+    return CONFIG_MODEL.model_validate({key: x for key, x in config.items() if key != PARENT})
+
+
+def trained_task(label: str, version: Version, changes: Mapping[str, Any]) -> Task:
+    """The task that a controller was trained on, with `changes` of its parameters. Other keys of
+    the training are not read, so they may be those of another release. Raises ValueError for a
+    state machine and an unknown task, and ConfigError as `make_task`."""
+    config = _read_lineage(version)
+    name = config.get("task")
+    if name not in TASKS:
+        raise ValueError(f"{version.ref} is of task {name!r}, expected one of {', '.join(TASKS)}")
+    return make_task(label, name, config.get(name, {}) | changes)
+
+
+def _read_lineage(version: Version) -> Mapping[str, Any]:
+    config = version.manifest.lineage.config
+    if MACHINE in config:
         raise ValueError(f"{version.ref} is a state machine, expected the controller of a task")
-    return CONFIG_MODEL.model_validate(
-        {key: value for key, value in manifest.lineage.config.items() if key != PARENT}
-    )
+    return config
 
 
 def change_task(cfg: HlcConfig, changes: Sequence[str]) -> HlcConfig:

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.state_machine import State, StateMachine
 from hlc.config import HlcConfig
-from hlc.evaluate import trained_config
+from hlc.evaluate import trained_task
 from hlc.parent import Parent, SimulationConfig
 from hlc.planner import Planner
 from hlc.rollouts import Decide
@@ -89,9 +89,7 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
             f"{name}: {version.ref} was trained on {trained_library}, "
             f"the machine's is {machine_library}"
         )
-    trained = trained_config(version)
-    own_parameters = trained.model_dump()[trained.task]
-    task = make_task(name, trained.task, own_parameters | state.parameters)
+    task = trained_task(name, version, state.parameters)
     _check_goal(name, state, task, parent)
     controller = Controller.open(store, version, library=parent.skills)
     return Behavior(name, state, task, controller.decide, controller.llc_steps, None, version)
