@@ -12,7 +12,8 @@ keys:
   motions=                recipe of the clips; default: those of the library
   episodes=1024           episodes under random skills; the worlds of the other measures follow
   seed=1234               seed of all random draws
-  quick=false             only the first three measures, with few worlds; writes nothing
+  quick=false             only the first three measures, with few worlds; writes nothing and takes
+                          no `episodes` or `out`
   json=false              print one JSON object
   out=                    folder; empty: write nothing. Default: as in skills_store/places.py; the
                           folder's name has motions, episodes and seed where not the default
@@ -75,6 +76,9 @@ def parse(arguments: list[str]) -> Request:
     options = parse_options([a for a in arguments if "=" in a], defaults)
     refs = [a for a in arguments if "=" not in a] or [options["skill"]]
     quick = parse_flag(options, "quick")
+    without_effect = [a for a in arguments if a.startswith(("episodes=", "out="))]
+    if quick and without_effect:
+        raise ValueError(f"{without_effect[0]} has no effect with quick=true; expected one of them")
     unusual = [
         Path(options[key]).stem for key, usual in CONDITIONS.items() if options[key] != usual
     ]

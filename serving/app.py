@@ -77,7 +77,14 @@ def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
         app = TracingMiddleware(app, tracer)
     origins = gateway.service.settings.allowed_origins
     if origins:
-        exposed = ["x-request-id", "x-skill-digest", "x-tensors", "x-fields", "retry-after"]
+        exposed = [
+            "x-request-id",
+            "x-skill-digest",
+            "x-tensors",
+            "x-fields",
+            "retry-after",
+            "server-timing",
+        ]
         app = CORSMiddleware(
             app, origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed
         )

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 COMMANDS = {
     "pretrain": ("pretrain.train", "clips -> published skill library"),
-    "motion": ("pretrain.motion", "check, preview, convert and list motion clips"),
+    "motion": ("pretrain.motion", "check, preview and convert motion clips, make recipes"),
     "evaluate": ("pretrain.evaluate", "the skill card of a published library"),
     "render": ("pretrain.render", "pictures and films of skills"),
     "quantize": ("pretrain.quantize", "a library's policy in int8, as its next version"),

@@ -1,5 +1,5 @@
 // The binary call from C++: one state and one z in, joint targets out, over a connection that is kept open.
-// POSIX sockets only.   c++ -std=c++17 -O2 act.cpp -o act && ./act 127.0.0.1 8000 69 16
+// POSIX sockets only.   c++ -std=c++17 -O2 act.cpp -o act && ./act 127.0.0.1 8000 69 4
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -25,10 +25,10 @@ class Reach(GoalTask):
     """A goal is the place where the body should be, (3,) m, world frame.
 
     Targets come from a box around the root, in the frame that the character faces along. Its
-    heights are those that the right hand passes through in the walking and running clips (0.75 to
-    1.2 m): a library that only walks moves its hand by walking there, and cannot lift it. A library
-    that punches or dances can do more: `reach.height_max=1.8`. Times are the 50 to 100 control
-    steps of nv-tlabs/ASE."""
+    heights are near those that the right hand passes through in the walking and running clips (0.79
+    to 1.24 m): a library that only walks moves its hand by walking there, and cannot lift it. A
+    library that punches or dances can do more: `reach.height_max=1.8`. Times are the 50 to 100
+    control steps of nv-tlabs/ASE."""
 
     body: str = Field(default="right_hand", description="Name of the body that is to be there")
     distance_max: Positive = Field(

@@ -6,7 +6,7 @@ python -m pretrain.motion preview takes/ --browser    a page that plays them (ne
 python -m pretrain.motion convert takes/ clips/       any format -> .npz on our humanoid, 30 Hz
 python -m pretrain.motion recipe clips/ > mine.yaml   a dataset recipe with even weights
 
-A PATH is a file, a folder or a recipe (by name or .yaml).
+A PATH is a file, a folder or, for check and preview, a recipe (by name or .yaml).
 """
 
 from __future__ import annotations

@@ -37,9 +37,14 @@ def find_files(path: str) -> list[Path]:
         return [place]
     files = sorted(file for file in place.rglob("*") if _is_clip(file))
     if not files:
-        recipes = ", ".join(sorted(recipe.stem for recipe in RECIPES.glob("*.yaml")))
+        recipes = sorted(recipe.stem for recipe in RECIPES.glob("*.yaml"))
         kinds = ", ".join(dict.fromkeys(SUFFIXES))
-        raise FileNotFoundError(f"{path}: no file, no folder with {kinds}, no recipe of: {recipes}")
+        if path in recipes:
+            raise FileNotFoundError(f"{path}: a recipe, expected a file or a folder with {kinds}")
+        recipe_names = ", ".join(recipes)
+        raise FileNotFoundError(
+            f"{path}: no file, no folder with {kinds}, no recipe of: {recipe_names}"
+        )
     return files
 
 

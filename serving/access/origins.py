@@ -28,7 +28,7 @@ class Origins:
         value = headers.get(b"host")
         if self.hosts is None or value is None or host_name(value) in self.hosts:
             return
-        expected = f"one of: {', '.join(sorted(self.hosts))}; REPERTOIRE_ALLOWED_HOSTS adds names"
+        expected = f"one of: {', '.join(sorted(self.hosts))}; REPERTOIRE_ALLOWED_HOSTS sets them"
         raise Refusal(403, "not_permitted", "this host name is not served here", "host", expected)
 
     def check_origin(self, headers: Mapping[bytes, bytes]) -> None:

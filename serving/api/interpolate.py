@@ -21,18 +21,12 @@ async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
     """`steps` points on the sphere, through every z of `path`."""
     request = validate(InterpolateRequest, fields)
     skill = await service.get_skill(request.skill)
-    points = (
-        request.path
-        if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str)
-        else ()
-    )
+    points = request.path
+    expected = f"2 to {MAX_POINTS} z or names"
+    if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray):
+        raise invalid("wrong_shape", "path is not a list", "path", expected)
     if not 2 <= len(points) <= MAX_POINTS:
-        raise invalid(
-            "wrong_shape",
-            "path is not a list of two or more z",
-            "path",
-            f"2 to {MAX_POINTS} z or names",
-        )
+        raise invalid("wrong_shape", f"path has {len(points)} z", "path", expected)
     latents = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
     for i, (a, b) in enumerate(itertools.pairwise(latents)):
         refuse_opposite(a, b, f"path[{i + 1}]")

@@ -32,7 +32,7 @@ DESCRIPTION = """Motor skills for physically simulated characters.
 
 `POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion
 clip; a controller chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions
-wxyz, world frame. Every reply that is not a success is a `Problem`."""
+wxyz, world frame. Every reply that is not a success is a `Problem`, except to what is not HTTP."""
 
 
 def body_of(**models: type[BaseModel]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str
 
 def read_states(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
     """(T, S) float32, one control step apart."""
-    # Only the last part of the name: it selects the format, appears in messages, and opens no file.
+    # Only the last part of the name: it appears in messages and opens no file.
     name = PurePosixPath(filename.replace("\\", "/")).name or "clip"
     skeleton = _skeleton(character)
     try:

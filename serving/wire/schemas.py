@@ -56,7 +56,7 @@ class ActRequest(WireMessage):
     )
     state: SkipValidation[Row | Batch | Parts] = Field(
         description="[S], [B, S], or an object of named parts: SI units, world frame, "
-        "quaternions wxyz. See GET /skills"
+        "quaternions wxyz. See GET /skills/{ref}"
     )
     z: SkipValidation[Row | Batch | str] = Field(
         description="[D] or [B, D] on the unit sphere, or the name of a training clip; one z "
@@ -79,7 +79,7 @@ class ActRequest(WireMessage):
 class DecideRequest(WireMessage):
     state: SkipValidation[Row | Batch | Parts] = Field(description="As in /act")
     goal: SkipValidation[Row | Batch | Parts] = Field(
-        description="[G], [B, G] or named parts. See GET /controllers"
+        description="[G], [B, G] or named parts. See GET /controllers/{name}"
     )
 
 
@@ -95,7 +95,7 @@ class EncodeUpload(WireMessage):
 
     skill: str | None = None
     file: str = Field(
-        description="The file's bytes; its name tells the format",
+        description="The file's bytes; its format is recognized by content",
         json_schema_extra={"format": "binary"},
     )
 
@@ -105,7 +105,7 @@ class InterpolateRequest(WireMessage):
 
     skill: str | None = Field(default=None, description="As in /act")
     path: SkipValidation[list[Row | str]] = Field(
-        description="Two or more z, each [D] or the name of a training clip"
+        description="2 to 64 z, each [D] or the name of a training clip"
     )
     steps: int = Field(
         ge=2, le=10_000, strict=True, description="Points on the path, both ends among them"

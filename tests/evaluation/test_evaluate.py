@@ -30,6 +30,7 @@ from skills_store.store import BUNDLED
         ("motions=nosuch", "no dataset recipe 'nosuch'; there are: all,"),
         ("json=yes", "json=yes is neither true nor false"),
         ("quick=yes", "quick=yes is neither true nor false"),
+        ("quick=true", "out= has no effect with quick=true"),
     ],
 )
 def test_invalid_argument_error_names_the_expected_value(argument, message, capsys):
