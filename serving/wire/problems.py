@@ -125,8 +125,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     },
     429: {
         "model": Problem,
-        "description": "More requests than the key may make; Retry-After says when to come back",
+        "description": "More requests than the key may make; Retry-After has the seconds to wait",
     },
+    431: {"model": Problem, "description": "The headers are larger than this service reads"},
     500: {
         "model": Problem,
         "description": "A defect of the service; the message has the request id that its log has",
