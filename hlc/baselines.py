@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from hlc.config import HlcConfig
+from hlc.config import PlayConfig
 from hlc.measures import count_decisions, play
 from hlc.parent import Parent
 from hlc.planner import Planner
@@ -29,7 +29,7 @@ class FixedSkills:
         return self._z
 
 
-def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[str, Decide]:
+def random_players(parent: Parent, cfg: PlayConfig, num_episodes: int) -> dict[str, Decide]:
     """Skills redrawn at each decision, and skills held for some seconds."""
     dim = parent.skills.latent_dim
     spans = {"redrawn": (0.0, 0.0), "held": (cfg.eval.random_time_min, cfg.eval.random_time_max)}
@@ -41,7 +41,7 @@ def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[st
     return players
 
 
-def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, Decide] | None:
+def best_fixed(parent: Parent, cfg: PlayConfig, num_episodes: int) -> tuple[str, Decide] | None:
     """The clip whose latent, held for whole episodes, has the highest return, and its player; None
     for a library without latents of clips.
 
@@ -63,7 +63,7 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
     return list(clips)[best], FixedSkills(latents[best : best + 1].repeat(num_episodes, 0))
 
 
-def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int, *, seed: int) -> Planner:
+def make_planner(parent: Parent, cfg: PlayConfig, num_episodes: int, *, seed: int) -> Planner:
     """A planner for `num_episodes` characters and their copies."""
     worlds = num_episodes * cfg.plan.candidates
     task = cfg.chosen_task()

@@ -125,8 +125,7 @@ class WarmConfig(Frozen):
 
 
 class TaskConfig(Frozen):
-    """The keys that every training on a task has, with skills or without. `with_tasks` adds those
-    of each task."""
+    """The keys of every program that plays a task. `with_tasks` adds those of each task."""
 
     task: str = Field(default="reach", description=f"One of {', '.join(TASKS)}")
     skill: str = Field(
@@ -136,10 +135,7 @@ class TaskConfig(Frozen):
     threads: Annotated[int, Field(ge=0)] = Field(
         default=0, description="0: all that the process may use"
     )
-    seed: Seed = Field(default=0, description="Seed of all random draws")
     episode_length: Seconds = Field(default=10.0, description="s")
-    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
-    runs: str = RUNS
     store: str = STORE
 
     @field_validator("task")
@@ -154,7 +150,23 @@ class TaskConfig(Frozen):
         return getattr(self, self.task)
 
 
-class HlcConfig(TaskConfig):
+class RunConfig(TaskConfig):
+    """The keys of every training on a task, with skills or without."""
+
+    seed: Seed = Field(default=0, description="Seed of all random draws")
+    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
+    runs: str = RUNS
+
+
+class PlayConfig(TaskConfig):
+    """The keys of decisions on skills: planned, random and learned ones."""
+
+    llc_steps: Count = Field(default=5, description="Control steps per decision")
+    eval: EvalConfig = EvalConfig()
+    plan: PlanConfig = PlanConfig()
+
+
+class HlcConfig(RunConfig, PlayConfig):
     """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
     task's name."""
 
@@ -164,7 +176,6 @@ class HlcConfig(TaskConfig):
     )
     num_envs: Count = Field(default=512, description="Worlds simulated at once")
     samples: Count = Field(default=3_000_000, description="Decisions summed over the worlds")
-    llc_steps: Count = Field(default=5, description="Control steps per decision")
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
     progress_reward_weight: NotNegative = Field(
@@ -184,8 +195,6 @@ class HlcConfig(TaskConfig):
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
-    eval: EvalConfig = EvalConfig()
-    plan: PlanConfig = PlanConfig()
     clone: CloneConfig = CloneConfig()
     warm: WarmConfig = WarmConfig()
 
@@ -202,3 +211,4 @@ def with_tasks(name: str, base: type[Config]) -> type[Config]:
 
 
 CONFIG_MODEL = with_tasks("HlcConfig", HlcConfig)
+PLAY_MODEL = with_tasks("PlayConfig", PlayConfig)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hlc.config import HlcConfig
+from hlc.config import PlayConfig
 from hlc.parent import Parent, SimulationConfig
 from hlc.rollouts import (
     Decide,
@@ -44,7 +44,7 @@ def count_control_steps(seconds: float, llc_steps: int) -> int:
 
 
 def play(
-    decide: Decide, parent: Parent, cfg: HlcConfig, *, num_episodes: int, seed: int
+    decide: Decide, parent: Parent, cfg: PlayConfig, *, num_episodes: int, seed: int
 ) -> tuple[Episodes, int]:
     """The episodes that `decide` plays, and the number of broken worlds. A seed fixes starts, goal
     times and goal draws, whatever `decide`."""
@@ -57,7 +57,7 @@ def play(
     return played, env.num_broken
 
 
-def measure(decide: Decide, parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[str, Any]:
+def measure(decide: Decide, parent: Parent, cfg: PlayConfig, num_episodes: int) -> dict[str, Any]:
     """The summary of `num_episodes` episodes with the seed of the evaluation."""
     played, broken = play(decide, parent, cfg, num_episodes=num_episodes, seed=cfg.eval.seed)
     return {**summary(played, cfg.llc_steps), "broken_worlds": broken}

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from hlc.baselines import best_fixed, make_planner, random_players
-from hlc.config import CONFIG_MODEL, HlcConfig
+from hlc.config import PLAY_MODEL, PlayConfig
 from hlc.measures import measure
 from hlc.parent import Parent, open_parent
 from hlc.planner import Planner
@@ -54,7 +54,7 @@ class Stopwatch:
         return self._decisions / max(self._seconds, 1e-9)
 
 
-def run(cfg: HlcConfig) -> int:
+def run(cfg: PlayConfig) -> int:
     store = open_store(cfg.store)
     parent = open_parent(store, cfg.skill)
     n = cfg.plan.episodes
@@ -69,7 +69,7 @@ def run(cfg: HlcConfig) -> int:
     return 0
 
 
-def plan_table(players: dict[str, Decide], parent: Parent, cfg: HlcConfig) -> str:
+def plan_table(players: dict[str, Decide], parent: Parent, cfg: PlayConfig) -> str:
     """A row for each of `players`: means and the half widths of their 95 % intervals."""
     unit = cfg.chosen_task().distance_unit
     headings = "".join(f"{heading.format(unit=unit):>16}" for heading, _ in COLUMNS.values())
@@ -93,11 +93,11 @@ def describe_interval(estimate: dict[str, Any], form: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    return command(run, CONFIG_MODEL, "hlc.conf", arguments)
+    return command(run, PLAY_MODEL, "hlc.plan_conf", arguments)
 
 
 def describe() -> str:
-    return describe_config(CONFIG_MODEL, "hlc.conf", __doc__, sys.argv[1:])
+    return describe_config(PLAY_MODEL, "hlc.plan_conf", __doc__, sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Generator
 
-from hlc.config import HlcConfig
+from hlc.config import PlayConfig
 from hlc.parent import Parent, open_parent
 from hlc.planner import Planner
 from hlc.tasks import TASKS
@@ -33,7 +33,7 @@ class PlanResult:
 class SinglePlanner:
     """Caches a simulation of `cfg.plan.candidates` worlds per scene. Not thread-safe."""
 
-    def __init__(self, parent: Parent, cfg: HlcConfig):
+    def __init__(self, parent: Parent, cfg: PlayConfig):
         self._parent = parent
         self._cfg = cfg
         self._backends: dict[Box | None, Backend] = {}
@@ -43,7 +43,7 @@ class SinglePlanner:
     @staticmethod
     def open(store: Store, ref: str, threads: int) -> SinglePlanner:
         """For the library `ref`, with the defaults of `hlc.plan`. Raises as `open_parent`."""
-        return SinglePlanner(open_parent(store, ref), HlcConfig(threads=threads))
+        return SinglePlanner(open_parent(store, ref), PlayConfig(threads=threads))
 
     def make_task(self, name: str, parameters: dict[str, Any]) -> Task:
         """The task called `name`, with `parameters` in place of its defaults. Raises KeyError for

@@ -19,8 +19,9 @@ def describe_config(
     cfg = load_config(kind, module, overrides)
     groups = [_describe_group(module, group) for group in sorted(list_groups(module))]
     keys = [_describe_key(key, *entry) for key, entry in _fields(cfg).items()]
-    sweep = "With -m, several values of a key (seed=1,2,3) are run one after the other."
-    return "\n".join([(usage or "").strip(), "", sweep, "", "groups:", *groups, "", "keys:", *keys])
+    choices = ["groups:", *groups, ""] if groups else []
+    sweep = "With -m, several values of a key (KEY=1,2,3) are run one after the other."
+    return "\n".join([(usage or "").strip(), "", sweep, "", *choices, "keys:", *keys])
 
 
 def _describe_group(module: str, group: str) -> str:

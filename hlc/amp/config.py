@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hlc.config import HlcConfig, PPOConfig, TaskConfig, with_tasks
+from hlc.config import HlcConfig, PPOConfig, RunConfig, with_tasks
 from pretrain.ase_config import DiscConfig
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed
 
@@ -14,7 +14,7 @@ class AmpEvalConfig(Frozen):
     seed: Seed = Field(default=4321, description="Seed of all random draws")
 
 
-class AmpConfig(TaskConfig):
+class AmpConfig(RunConfig):
     """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides. A decision of
     `ppo` is one control step here."""
 
