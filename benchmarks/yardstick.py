@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import onnxruntime as ort
 from fastapi import FastAPI
 from pydantic import BaseModel
+
+from benchmarks.peer_servers.session import open_session
 
 
 class ActRequest(BaseModel):
@@ -23,12 +24,7 @@ class ActReply(BaseModel):
 
 
 def app() -> FastAPI:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = ort.InferenceSession(
-        os.environ["REPERTOIRE_YARDSTICK"], options, providers=["CPUExecutionProvider"]
-    )
+    session = open_session(os.environ["REPERTOIRE_YARDSTICK"])
     app = FastAPI()
 
     @app.post("/act")

@@ -96,6 +96,13 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(packages, home, working)
 
 
+@pytest.mark.parametrize("module", ["pretrain.train", "hlc.train", "hlc.plan", "hlc.amp"])
+def test_configuration_files_are_in_the_wheel(installation: Installation, module: str) -> None:
+    done = installation.run(module, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "\nkeys:\n" in done.stdout
+
+
 def test_package_and_working_folders_are_read_only(installation: Installation) -> None:
     for place in (installation.packages, installation.working):
         done = installation.run(

@@ -1,4 +1,4 @@
-"""The ONNX Runtime session of every peer, with the options of this project's service."""
+"""The ONNX Runtime session of yardstick and peers, with the options of this project's service."""
 
 import onnxruntime as ort
 

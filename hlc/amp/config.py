@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hlc.config import HlcConfig, PPOConfig, RunConfig, with_tasks
+from hlc.config import PlayConfig, PPOConfig, RunConfig, with_tasks
 from pretrain.ase_config import DiscConfig
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed
 
@@ -49,6 +49,6 @@ class AmpConfig(RunConfig):
 
 
 # Returns are summed over decisions of a controller's length, for comparison.
-DECISION = HlcConfig().llc_steps
+DECISION = PlayConfig().llc_steps
 
 CONFIG_MODEL = with_tasks("AmpConfig", AmpConfig)

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.state_machine import State, StateMachine
-from hlc.config import HlcConfig
+from hlc.config import PlayConfig
 from hlc.evaluate import trained_task
 from hlc.parent import Parent, SimulationConfig
 from hlc.planner import Planner
@@ -65,7 +65,7 @@ def make_behaviors(
         worlds = machine.plan.candidates
         backend = parent.backend(worlds, task.scene(), simulated.engine, simulated.threads)
         planner = Planner(parent, task, backend, machine.plan, rng=rng)
-        behaviors[name] = Behavior(name, state, task, planner, HlcConfig().llc_steps, planner)
+        behaviors[name] = Behavior(name, state, task, planner, PlayConfig().llc_steps, planner)
     return behaviors
 
 

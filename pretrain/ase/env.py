@@ -19,9 +19,9 @@ class AseEnv(TensorState):
     section 5.)
 
     Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). The environment's reward is 0; rewards
-    are computed from the rollout, which has the style window. `near_probs` is called at every reset
-    and gives, for each clip, (C,), the share of its episodes' other first latents that are drawn
-    nearest to its own; by default 0."""
+    are computed from the rollout, which has the style window. `near_probs` is called at every
+    reset: of the first latents that are not a clip's own, it gives the share drawn nearest to the
+    clip in which the episode begins, (C,); by default 0."""
 
     state_fields = ("z", "z_clip", "steps_to_resample")
 

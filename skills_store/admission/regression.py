@@ -40,7 +40,7 @@ def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
         if before is None:
             continue
         if after is None:
-            regressions.append(f"{name}, which its card has no number of (now {before:.6g})")
+            regressions.append(f"{name}, which its card lacks (now {before:.6g})")
         elif (after < before) if better == HIGHER else (after > before):
             regressions.append(f"{name}, {after:.6g} instead of {before:.6g}")
     return tuple(regressions)

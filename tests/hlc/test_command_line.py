@@ -7,6 +7,7 @@ import pytest
 from hlc.config import CONFIG_MODEL
 from hlc.evaluate import main as evaluate
 from hlc.parent import Parent
+from hlc.plan import main as plan
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
 from hlc.train import main
@@ -30,6 +31,15 @@ def test_keys_and_presets_reach_the_configuration() -> None:
     )
     assert (cfg.num_envs, cfg.ppo.horizon, cfg.ppo.lr, cfg.reach.height_max) == (32, 4, 1e-3, 1.8)
     assert load_config(CONFIG_MODEL, "hlc.conf", []) == CONFIG_MODEL()
+
+
+@pytest.mark.parametrize("argument", ["samples=3", "ppo.lr=1e-3", "publish=false"])
+def test_planning_refuses_keys_of_a_training(
+    argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan([argument]) == 2
+    key = argument.partition("=")[0]
+    assert f"unknown key {key}; there are: task, skill" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,11 @@ def test_convert_skips_clips_that_are_already_converted(folder, skeleton, capsys
     assert walk.licence == "MIT"
 
 
+def test_convert_refuses_a_recipe(folder, capsys):
+    assert main(["convert", "everyday", str(folder / "out")]) == 2
+    assert "everyday: a recipe, expected a file or a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("other", ["again/walk.npz", "again/walk.bvh"])
 def test_convert_refuses_two_files_of_one_name_before_it_writes(folder, capsys, other):
     (folder / "in" / "again").mkdir()

@@ -11,6 +11,7 @@ import torch
 from pretrain.ase.env import AseEnv
 from pretrain.assembly import (
     build_training,
+    make_near_probs,
     schedule_action_std,
     set_action_std,
     start_from_parent,
@@ -91,6 +92,13 @@ def test_near_probs_depend_on_steps_between_losses(lost, share):
     curriculum.failures[:] = 2 * lost
     expected = torch.full((len(data.library.names),), share)
     torch.testing.assert_close(curriculum.near_probs(), expected)
+
+
+def test_near_probs_are_constant_without_training_aids():
+    cfg = toy("assist=none", "latent.near_prob=0.8")
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    near_probs = make_near_probs(cfg, data, None)
+    torch.testing.assert_close(near_probs(), torch.full((len(data.library.names),), 0.8))
 
 
 def test_hidden_sizes_apply_per_network():

@@ -63,6 +63,14 @@ def test_invalid_path_requests_are_refused(service, body, status, code, field):
     problem(service.post("/interpolate", json=body), status, code, field)
 
 
+@pytest.mark.parametrize(
+    ("path", "message"), [(["walk"] * 65, "path has 65 z"), ("walk", "path is not a list")]
+)
+def test_wrong_path_error_has_the_number_of_z_or_the_type(service, path, message):
+    reply = service.post("/interpolate", json={"path": path, "steps": 3}).json()
+    assert (reply["message"], reply["expected"]) == (message, "2 to 64 z or names")
+
+
 def test_latents_route_returns_the_clips_latents(service, shared):
     found = service.get("/skills/humanoid@1/latents").json()
     clips = shared.resolve("humanoid").manifest.latent.clips

@@ -127,6 +127,8 @@ def test_pages_of_an_allowed_origin_may_read_replies(serve, store):
     local = serve(store.root, allowed_origins="https://game.example")
     response = local.get("/skills", headers={"origin": "https://game.example"})
     assert response.headers["access-control-allow-origin"] == "https://game.example"
+    exposed = response.headers["access-control-expose-headers"]
+    assert {"x-request-id", "server-timing"} <= set(exposed.split(", "))
     assert (
         "access-control-allow-origin"
         not in local.get("/skills", headers={"origin": "https://b.example"}).headers

@@ -66,7 +66,7 @@ def test_prod_refuses_a_regression_unless_forced(
             {"falls_per_minute": {"own": 0.5, "random": 1.1}},
         ),
         (
-            "falls_per_minute.own, which its card has no number",
+            "falls_per_minute.own, which its card lacks",
             {"falls_per_minute": {"random": 1.0}},
         ),
         ("time_on_clip.mean, 0.79 instead of 0.8", {"time_on_clip": {"mean": 0.79, "least": 0.4}}),
@@ -105,7 +105,7 @@ def test_survival_is_compared_if_old_card_has_no_falls(
     with pytest.raises(Regression, match=r"survival, 0\.8 instead of 0\.9"):
         store.alias("humanoid", "prod", 3)
     assert store.alias("humanoid", "prod", 2).number == 2
-    with pytest.raises(Regression, match=r"falls_per_minute\.own, which its card has no number"):
+    with pytest.raises(Regression, match=r"falls_per_minute\.own, which its card lacks"):
         store.alias("humanoid", "prod", 1)
 
 
@@ -114,7 +114,7 @@ def test_non_numeric_measure_is_a_regression(store: Store, value: object) -> Non
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": value})
     store.alias("humanoid", "prod", 1)
-    with pytest.raises(Regression, match="survival, which its card has no number of"):
+    with pytest.raises(Regression, match="survival, which its card lacks"):
         store.alias("humanoid", "prod", 2)
 
 
