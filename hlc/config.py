@@ -41,8 +41,9 @@ class PPOConfig(Frozen):
     action_bound_weight: NotNegative = Field(default=1.0, description="Weight of that penalty")
 
 
-class EvalConfig(Frozen):
-    episodes: Count = Field(default=512, description="Episodes of the evaluation")
+class BaselineConfig(Frozen):
+    """The players that a planner or a controller is compared with."""
+
     seed: Seed = Field(default=4321, description="Seed of all random draws")
     trials: Count = Field(
         default=32,
@@ -56,13 +57,17 @@ class EvalConfig(Frozen):
     )
 
     @model_validator(mode="after")
-    def _check_times(self) -> EvalConfig:
+    def _check_times(self) -> BaselineConfig:
         if self.random_time_min > self.random_time_max:
             raise ValueError(
                 f"random_time_min {self.random_time_min} is over "
                 f"random_time_max {self.random_time_max}"
             )
         return self
+
+
+class EvalConfig(BaselineConfig):
+    episodes: Count = Field(default=512, description="Episodes of the evaluation")
 
 
 class PlanConfig(Frozen):
@@ -162,7 +167,7 @@ class PlayConfig(TaskConfig):
     """The keys of decisions on skills: planned, random and learned ones."""
 
     llc_steps: Count = Field(default=5, description="Control steps per decision")
-    eval: EvalConfig = EvalConfig()
+    eval: BaselineConfig = BaselineConfig()
     plan: PlanConfig = PlanConfig()
 
 
@@ -194,6 +199,8 @@ class HlcConfig(RunConfig, PlayConfig):
     fall_penalty: NotNegative = Field(default=0.0, description="What a fall costs, once")
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
     publish: bool = Field(default=True, description="Publish to the store at the end")
+    # a narrower type, which is sound where fields are never assigned to
+    eval: EvalConfig = EvalConfig()  # pyright: ignore[reportIncompatibleVariableOverride]
     ppo: PPOConfig = PPOConfig()
     clone: CloneConfig = CloneConfig()
     warm: WarmConfig = WarmConfig()

@@ -16,7 +16,7 @@ from pretrain.ase.latents import LatentSampling
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.published_weights import load_encoder, load_policy
 from pretrain.ase.symmetry import make_symmetry
-from pretrain.ase_config import PPOConfig
+from pretrain.ase_config import SkillPPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.latent_distillation import DistillConfig, distill_latents, visit_states
@@ -169,7 +169,7 @@ def set_action_std(cfg: PretrainConfig, training: SkillTraining) -> None:
         training.nets.policy.std = schedule_action_std(cfg.ppo, progress)
 
 
-def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
+def schedule_action_std(ppo: SkillPPOConfig, progress: float) -> float:
     """Action std at a progress of 0 to 1: large while balance is learned, then small, so that the
     motion of the clips can be followed."""
     return ppo.action_std * (ppo.action_std_final / ppo.action_std) ** progress

@@ -8,7 +8,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pretrain.ase_config import DiscConfig, EncConfig, LatentConfig, PPOConfig, WarmConfig
+from pretrain.ase_config import (
+    DiscConfig,
+    EncConfig,
+    LatentConfig,
+    SkillPPOConfig,
+    WarmConfig,
+)
 from pretrain.assist_config import (
     CurriculumConfig,
     ImitationConfig,
@@ -68,7 +74,7 @@ class PretrainConfig(Frozen):
     store: str = STORE
     publish: bool = Field(default=True, description="Publish to the store at the end")
     latent: LatentConfig = LatentConfig()
-    ppo: PPOConfig = PPOConfig()
+    ppo: SkillPPOConfig = SkillPPOConfig()
     disc: DiscConfig = DiscConfig()
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()

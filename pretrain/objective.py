@@ -8,7 +8,6 @@ import torch
 from pretrain.ase.discriminator import make_disc_learner, style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
-from pretrain.ase_config import PPOConfig
 from pretrain.assist.foot_swing import foot_reward
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
@@ -25,14 +24,8 @@ from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner
-from pretrain.rl.ppo import (
-    FOR_POLICY,
-    FOR_VALUE,
-    Loss,
-    clipped_surrogate,
-    policy_loss,
-    value_loss,
-)
+from pretrain.rl.ppo import Loss, clipped_surrogate, policy_loss
+from pretrain.rl.ppo_learners import make_policy_learner, make_value_learner
 from pretrain.rl.replay import Replay
 from pretrain.sim.ground import Ground
 from pretrain.training_data import TrainingData
@@ -55,8 +48,13 @@ def make_objective(
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder, enc.enc_reward_min)),
             **(make_assist_rewards(cfg, ground) if cfg.assisted else {}),
         },
-        policy=make_policy_learner(cfg, nets, data.character.skeleton),
-        value=make_value_learner(cfg.ppo, nets),
+        policy=make_policy_learner(
+            cfg.ppo,
+            nets.policy,
+            make_policy_loss(cfg, nets, data.character.skeleton),
+            (*imitation_keys(cfg), *(FOR_SMOOTHING if cfg.ppo.smoothing_weight else ())),
+        ),
+        value=make_value_learner(cfg.ppo, nets.value),
         others=(
             make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
             make_enc_learner(cfg, nets, data),
@@ -75,31 +73,6 @@ def count_values(cfg: PretrainConfig, ground: Ground) -> int:
         *(weight for weight, _ in assist.values()),
     ]
     return 1 if cfg.ppo.critics == "joint" else max(1, sum(weight > 0 for weight in weights))
-
-
-def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Learner:
-    ppo = cfg.ppo
-    smoothing = FOR_SMOOTHING if ppo.smoothing_weight else ()
-    return Learner(
-        "policy",
-        (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg), *smoothing),
-        make_policy_loss(cfg, nets, skeleton),
-        Adam(nets.policy.parameters(), ppo.lr),
-        ppo.epochs,
-        ppo.minibatch,
-        target_kl=ppo.target_kl,
-    )
-
-
-def make_value_learner(ppo: PPOConfig, nets: SkillNets) -> Learner:
-    return Learner(
-        "value",
-        (*nets.value.inputs.names, *FOR_VALUE),
-        value_loss(nets.value),
-        Adam(nets.value.parameters(), ppo.value_lr),
-        ppo.value_epochs,
-        ppo.value_minibatch,
-    )
 
 
 def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Learner:

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 COMMANDS = {
     "pretrain": ("pretrain.train", "clips -> published skill library"),
     "motion": ("pretrain.motion", "check, preview and convert motion clips, make recipes"),
+    "tracking": ("pretrain.tracking", "a policy that tracks clips, by DeepMimic, ADD or AWR"),
     "evaluate": ("pretrain.evaluate", "the skill card of a published library"),
     "render": ("pretrain.render", "pictures and films of skills"),
     "quantize": ("pretrain.quantize", "a library's policy in int8, as its next version"),

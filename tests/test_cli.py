@@ -208,10 +208,12 @@ def test_find_near_matches_whole_keys_or_last_components() -> None:
 
 PROGRAMS = (
     "pretrain.train",
+    "pretrain.tracking",
     "pretrain.evaluate",
     "pretrain.render",
     "pretrain.quantize",
     "hlc.train",
+    "hlc.amp",
     "hlc.evaluate",
     "hlc.plan",
     "hlc.compose",

@@ -96,7 +96,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(packages, home, working)
 
 
-@pytest.mark.parametrize("module", ["pretrain.train", "hlc.train", "hlc.plan", "hlc.amp"])
+@pytest.mark.parametrize(
+    "module", ["pretrain.train", "pretrain.tracking", "hlc.train", "hlc.plan", "hlc.amp"]
+)
 def test_configuration_files_are_in_the_wheel(installation: Installation, module: str) -> None:
     done = installation.run(module, "--help")
     assert done.returncode == 0, done.stderr

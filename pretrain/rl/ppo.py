@@ -30,15 +30,26 @@ def clipped_surrogate(
         ratio = log_ratio.exp()
         advantage = batch["advantage"]
         gain = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
-        beyond = (mean.abs() - action_bound).clamp_min(0).square().sum(-1)
+        beyond = measure_bound_excess(mean, action_bound)
         metrics = {
-            "kl": (ratio - 1 - log_ratio).mean(),  # Schulman's k3 estimator
+            "kl": measure_kl(log_ratio),
             "clip_fraction": ((ratio - 1).abs() > clip).float().mean(),
-            "action_bound": beyond.mean(),
+            "action_bound": beyond,
         }
-        return -gain.mean() + action_bound_weight * beyond.mean(), metrics
+        return -gain.mean() + action_bound_weight * beyond, metrics
 
     return surrogate
+
+
+def measure_bound_excess(mean: Tensor, action_bound: float) -> Tensor:
+    """Squared distance of mean actions (n, A) beyond +-action_bound, averaged over rows."""
+    return (mean.abs() - action_bound).clamp_min(0).square().sum(-1).mean()
+
+
+def measure_kl(log_ratio: Tensor) -> Tensor:
+    """KL divergence from the policy that acted, given log-probability ratios (n,). (Schulman's
+    estimator k3.)"""
+    return (log_ratio.exp() - 1 - log_ratio).mean()
 
 
 def policy_loss(policy: GaussianPolicy, surrogate: Surrogate) -> Loss:

@@ -1,0 +1,180 @@
+"""Tracking runs: training, resuming, evaluation and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pretrain.rl import checkpoint
+from pretrain.rl.learner import Diverged
+from pretrain.rl.ppo_config import PPOConfig
+from pretrain.rl.training import CHECKPOINT
+from pretrain.tracking.__main__ import main, train
+from pretrain.tracking.config import AddConfig, TrackingConfig, TrackingEvalConfig
+from pretrain.tracking.env import TrackingEnv
+from pretrain.tracking.evaluation import evaluate, play
+from pretrain.tracking.training import TrackingTraining, build, make_env
+from pretrain.training_data import TrainingData
+from tests.rl.nan_loss import spoil_value_loss
+from tests.skills_store.full import run_with_files_of_at_most
+
+VARIANTS = [
+    {"reward": "deepmimic", "algorithm": "ppo"},
+    {"reward": "add", "algorithm": "ppo"},
+    {"reward": "deepmimic", "algorithm": "awr"},
+]
+
+
+def small(tmp_path: Path, **settings: Any) -> TrackingConfig:
+    """Two iterations of eight control steps in eight worlds."""
+    return TrackingConfig(
+        num_envs=8,
+        samples=128,
+        ppo=PPOConfig(horizon=8, minibatch=32, hidden=(16,), value_hidden=(16,)),
+        add=AddConfig(rows=32, minibatch=32, disc_replay_samples=4, hidden=(16,)),
+        eval=TrackingEvalConfig(episodes=4),
+        runs=str(tmp_path),
+        threads=1,
+        **settings,
+    )
+
+
+def weights(training: TrackingTraining) -> list[torch.Tensor]:
+    nets = training.nets.modules().values()
+    return [x.clone() for net in nets for x in net.state_dict().values()]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_all_networks_train_and_a_resumed_run_is_bit_identical(
+    training_data: TrainingData, tmp_path: Path, variant: dict[str, str]
+) -> None:
+    cfg = small(tmp_path, **variant)
+    whole = build(cfg, training_data)
+    before = {name: next(net.parameters()).clone() for name, net in whole.nets.modules().items()}
+    assert set(before) == {"policy", "value"} | ({"disc"} if cfg.reward == "add" else set())
+    assert train(cfg, whole, tmp_path / "whole")
+    for name, net in whole.nets.modules().items():
+        assert not torch.equal(next(net.parameters()), before[name]), name
+    half = cfg.model_copy(update={"samples": 64})
+    assert train(half, build(half, training_data), tmp_path / "parts")
+    resumed = build(cfg, training_data)
+    resumed.restore(checkpoint.load(tmp_path / "parts" / CHECKPOINT))
+    assert train(cfg, resumed, tmp_path / "parts")
+    assert all(map(torch.equal, weights(whole), weights(resumed)))
+
+
+def test_the_reward_is_the_chosen_one_alone(training_data: TrainingData, tmp_path: Path) -> None:
+    assert build(small(tmp_path), training_data).loop.env_reward_weight == 1
+    training = build(small(tmp_path, reward="add"), training_data)
+    assert training.loop.env_reward_weight == 0
+    assert {name: weight for name, (weight, _) in training.objective.rewards.items()} == {"add": 1}
+
+
+def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(
+    training_data: TrainingData, tmp_path: Path
+) -> None:
+    cfg = small(tmp_path)
+    training = build(cfg, training_data)
+    assert train(cfg.model_copy(update={"samples": 64}), training, tmp_path)
+    saved = (tmp_path / CHECKPOINT).read_bytes()
+    training.objective = spoil_value_loss(training.objective)
+    with pytest.raises(Diverged, match=r"value: .* gradient steps were not finite"):
+        train(cfg, training, tmp_path)
+    assert (tmp_path / CHECKPOINT).read_bytes() == saved
+
+
+def arguments(tmp_path: Path) -> list[str]:
+    """A short run, as keys of the command line."""
+    return [
+        f"runs={tmp_path}",
+        "threads=1",
+        "num_envs=4",
+        "samples=64",
+        "ppo.horizon=8",
+        "eval.episodes=2",
+    ]
+
+
+@pytest.mark.parametrize(("most", "unwritten"), [(500, "config.json"), (20_000, CHECKPOINT)])
+def test_full_disk_error_names_the_file_and_a_rerun_resumes(
+    tmp_path: Path, most: int, unwritten: str
+) -> None:
+    filled = run_with_files_of_at_most(most, "pretrain.tracking", arguments(tmp_path))
+    assert filled.returncode == 2
+    (line,) = filled.stderr.splitlines()
+    assert unwritten in line
+    assert main(arguments(tmp_path)) == 0
+    (file,) = tmp_path.glob("tracking-*/evaluation.json")
+    assert json.loads(file.read_text())["samples"] == 64
+
+
+def test_a_run_ends_with_a_row_for_each_clip(
+    tmp_path: Path, training_data: TrainingData, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path)) == 0
+    (file,) = tmp_path.glob("tracking-*/evaluation.json")
+    library = training_data.library
+    originals = [name for i, name in enumerate(library.names) if library.originals[i] == i]
+    assert list(json.loads(file.read_text())["clips"]) == originals
+    printed = capsys.readouterr().out.splitlines()[-len(originals) :]
+    assert [line.split()[0] for line in printed] == originals
+
+
+class Playback(torch.nn.Module):
+    """Actions that hold the pose of the first reference state in the observation."""
+
+    def __init__(self, env: TrackingEnv):
+        super().__init__()
+        self.scale = env.action_scale
+        self.hinges = env.env.skeleton.num_hinges
+
+    def forward(self, obs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return self.scale.action(obs["target"][:, 9 : 9 + self.hinges])
+
+
+def test_playback_is_closer_to_the_reference_than_an_untrained_policy(
+    training_data: TrainingData, tmp_path: Path
+) -> None:
+    cfg = small(tmp_path)
+    untrained = build(cfg, training_data).nets.policy
+
+    def measure(policy: torch.nn.Module) -> torch.Tensor:
+        env = make_env(cfg, training_data, 64, torch.Generator().manual_seed(0))
+        _, distance, reward = play(env, policy)
+        return torch.stack([-distance.mean(), reward.mean()])
+
+    played = measure(Playback(make_env(cfg, training_data, 1, torch.Generator())))
+    assert (played > measure(untrained)).all()
+
+
+def test_an_untrained_policy_falls(training_data: TrainingData, tmp_path: Path) -> None:
+    cfg = small(tmp_path)
+    measures = evaluate(cfg, training_data, build(cfg, training_data).nets.policy)
+    for clip in measures.values():
+        assert clip["completed"]["n"] == 4
+        assert 0 < clip["body_error"]["mean"] < cfg.pose_termination_dist
+        assert 0 < clip["reward"]["mean"] < 1
+        assert clip["completed"]["mean"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("motions=nowhere", "nowhere"),
+        ("reward=amp", "reward"),
+        ("algorithm=sac", "algorithm"),
+        ("tar_obs_steps=[0]", "tar_obs_steps"),
+        ("ppo.gama=0.9", "ppo.gamma"),
+        ("deepmimic.joint_err_w=[1]", "expected 12, for torso"),
+    ],
+)
+def test_unsupported_arguments_are_a_one_line_error(
+    argument: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments(tmp_path), argument]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
