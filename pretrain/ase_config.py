@@ -69,6 +69,9 @@ class SkillPPOConfig(PPOConfig):
             "deviation of its returns before it is weighted"
         ),
     )
+    action_std: Positive = Field(
+        default=0.1, description="First standard deviation of actions, in units of the action scale"
+    )
     action_std_final: Positive = Field(
         default=0.03,
         description=(

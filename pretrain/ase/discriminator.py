@@ -8,6 +8,7 @@ nearest window of the clip does not help, as a few frames satisfy it (docs/train
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -82,16 +83,20 @@ class Discriminator(nn.Module):
 
 
 def style_reward(net: Discriminator, scale: float) -> Reward:
-    """-log(1 - sigmoid(D)) * scale, at most MAX_REWARD * scale. (ASE eq. 13 as published in
-    code.)"""
+    """`adversarial_reward` of the style window. (ASE eq. 13 as published in code.)"""
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return scale * softplus(
-                net(rollout.extras["window"], rollout.extras["z_clip"])
-            ).clamp_max(MAX_REWARD)
+            return adversarial_reward(
+                net(rollout.extras["window"], rollout.extras["z_clip"]), scale
+            )
 
     return reward
+
+
+def adversarial_reward(logit: Tensor, scale: float) -> Tensor:
+    """-log(1 - sigmoid(logit)) * scale, at most MAX_REWARD * scale, (...)."""
+    return scale * softplus(logit).clamp_max(MAX_REWARD)
 
 
 def make_replay(size: int, demos: ReferenceWindows) -> Replay:
@@ -131,7 +136,9 @@ def disc_loss(
         agent_logit = net(agent, torch.cat([clips, replayed["clips"]]))
         # each clip as often as in the batch
         reference = demos.sample(clips, rng) if net.conditional else demos.sample_any(n, rng)
-        demo_logit, penalty = _with_gradient_penalty(net, reference, clips)
+        demo_logit, penalty = logit_and_slope(
+            lambda normalized: net.logit(normalized, clips), net.norm(reference, clips)
+        )
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         last = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
         total = cross_entropy + disc.disc_grad_penalty * penalty + disc.disc_logit_reg * last
@@ -141,7 +148,7 @@ def disc_loss(
         num_kept = max(1, n * disc.disc_replay_samples // disc.rows)
         replay.add(windows=agent_windows[:num_kept], clips=clips[:num_kept])
         return disc.disc_loss_weight * total, {
-            "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
+            "disc_accuracy": measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": demo_logit.mean(),
             "disc_grad_penalty": penalty,
@@ -150,17 +157,16 @@ def disc_loss(
     return loss
 
 
-def _with_gradient_penalty(
-    net: Discriminator, windows: Tensor, clips: Tensor
+def logit_and_slope(
+    logit_of: Callable[[Tensor], Tensor], normalized: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Logits (n,) of `windows` (n, W * F), and the mean square of their gradient at the normalized
-    windows."""
-    normalized = net.norm(windows, clips).requires_grad_()
-    logit = net.logit(normalized, clips)
+    """Logits (n,) of normalized inputs (n, K), and the mean square of their gradient there."""
+    normalized = normalized.detach().requires_grad_()
+    logit = logit_of(normalized)
     (slope,) = torch.autograd.grad(logit.sum(), normalized, create_graph=True)
     return logit, slope.square().sum(-1).mean()
 
 
-def _measure_accuracy(agent_logit: Tensor, demo_logit: Tensor) -> Tensor:
+def measure_accuracy(agent_logit: Tensor, demo_logit: Tensor) -> Tensor:
     """Share of logits with the right sign, mean of both classes."""
     return 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())

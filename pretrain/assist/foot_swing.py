@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.rollout import Rollout
+from pretrain.sim.features import key_offsets
 from pretrain.sim.start_states import StartStates
 
 LIFTED = 0.04  # m above an ankle's height in a stand at which its foot is fully lifted
@@ -53,9 +54,8 @@ def _lifted(above: Tensor) -> Tensor:
 
 def foot_heights(skeleton: Skeleton, frames: Tensor) -> Tensor:
     """Heights of the ankles above the ground in style frames, (..., F) -> (..., feet) m."""
-    first = frames.shape[-1] - 3 * len(skeleton.key_bodies)
-    upwards = [first + 3 * skeleton.key_bodies.index(foot) + 2 for foot in skeleton.feet]
-    return frames[..., :1] + frames[..., upwards]
+    feet = [skeleton.key_bodies.index(foot) for foot in skeleton.feet]
+    return frames[..., :1] + key_offsets(skeleton, frames)[..., feet, 2]
 
 
 def foot_reward(rollout: Rollout) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.features import key_offsets
 from pretrain.sim.velocity_range import trailing_mean
 
 AVERAGED_SECONDS = 2.0
@@ -23,8 +24,7 @@ def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
     window, as of a clip of a few frames, is at rest."""
     if len(windows) == 1:
         return torch.zeros(windows.shape[:2])
-    keys = windows[..., -3 * len(skeleton.key_bodies) :].unflatten(-1, (-1, 3))
-    speed = keys.diff(dim=0).norm(dim=-1).mean(-1) * CONTROL_RATE
+    speed = key_offsets(skeleton, windows).diff(dim=0).norm(dim=-1).mean(-1) * CONTROL_RATE
     speed = torch.cat([speed[:1], speed])
     return trailing_mean(speed[..., None], round(AVERAGED_SECONDS * CONTROL_RATE))[..., 0]
 

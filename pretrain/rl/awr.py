@@ -1,5 +1,5 @@
-"""Advantage-weighted regression as a loss. (Peng et al. 2019, algorithm 1; on each rollout once,
-without a buffer of earlier ones, as in MimicKit.)"""
+"""Advantage-weighted regression as a loss. (Peng et al. 2019, algorithm 1, without a buffer of
+earlier rollouts, as in MimicKit.)"""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def weighted_regression(
     action_bound_weight: float,
 ) -> Surrogate:
     """Minus the log-probability of each action, weighted by exp(advantage / temperature), at most
-    `max_weight`, plus the penalty on mean actions (n, A) beyond +-action_bound."""
+    `max_weight`, plus the penalty on mean actions (n, A) beyond +-action_bound.
+
+    Advantages have unit spread and are within +-4 (`combine_advantages`)."""
 
     def surrogate(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         logp = policy.logp(mean, batch["action"])

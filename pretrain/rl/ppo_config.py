@@ -38,11 +38,7 @@ class PPOConfig(Frozen):
         default=(256, 128), description="Units of the value net's hidden layers"
     )
     action_std: Positive = Field(
-        default=0.1,
-        description=(
-            "Standard deviation of actions, in units of the action scale; the first one where it "
-            "is scheduled"
-        ),
+        default=0.1, description="Standard deviation of actions, in units of the action scale"
     )
     noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.5,

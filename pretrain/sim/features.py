@@ -74,6 +74,11 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     )
 
 
+def key_offsets(skeleton: Skeleton, frame: Tensor) -> Tensor:
+    """Key bodies from the root, in its heading frame: style frames (..., F) -> (..., K, 3) m."""
+    return frame[..., -3 * len(skeleton.key_bodies) :].unflatten(-1, (-1, 3))
+
+
 def key_positions(skeleton: Skeleton, root_rot: Tensor, local: list[Tensor]) -> list[Tensor]:
     """Key bodies relative to the root, along world axes, given each body's rotation relative to its
     parent: K tensors (..., 3) m."""

@@ -68,12 +68,16 @@ def run(cfg: TrackingConfig) -> int:
 def describe(measures: Measures) -> str:
     """A table with a row for each clip."""
     width = max(len(name) for name in measures)
-    lines = [f"{'clip':<{width}}  completed  body error (m)  reward"]
+    lines = [f"{'clip':<{width}}  completed  seconds  body error (m)  reward"]
     for name, measure in measures.items():
-        completed = measure["completed"]["mean"]
+        completed, seconds, reward = (
+            measure[key]["mean"] for key in ("completed", "seconds", "reward")
+        )
         error = measure["body_error"]["mean"]
-        reward = measure["reward"]["mean"]
-        lines.append(f"{name:<{width}}  {completed:9.2f}  {error:14.3f}  {reward:6.2f}")
+        body_error = "-" if error is None else f"{error:.3f}"  # of no completed episode
+        lines.append(
+            f"{name:<{width}}  {completed:9.2f}  {seconds:7.1f}  {body_error:>14}  {reward:6.2f}"
+        )
     return "\n".join(lines)
 
 

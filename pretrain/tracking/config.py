@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Seconds, Seed
 from pretrain.rl.ppo_config import Layers, PPOConfig
@@ -17,7 +17,7 @@ class DeepMimicConfig(Frozen):
 
     reward_pose_w: NotNegative = Field(default=0.5, description="Weight of joint rotations")
     reward_pose_scale: Positive = Field(default=0.25, description="1/rad^2")
-    reward_vel_w: NotNegative = Field(default=0.1, description="Weight of joint velocities")
+    reward_vel_w: NotNegative = Field(default=0.1, description="Weight of the hinges' rates")
     reward_vel_scale: Positive = Field(default=0.01, description="s^2/rad^2")
     reward_root_pose_w: NotNegative = Field(
         default=0.15, description="Weight of the root's position and rotation"
@@ -56,7 +56,7 @@ class AddConfig(Frozen):
     )
     disc_buffer_size: Count = Field(default=100_000, description="Differences in the replay buffer")
     disc_replay_samples: Count = Field(
-        default=512, description="Differences of each iteration that go into the replay buffer"
+        default=512, description="Of `rows` differences, those that go into the replay buffer"
     )
 
 
@@ -86,7 +86,8 @@ class TrackingConfig(Frozen):
     reward: Literal["deepmimic", "add"] = Field(
         default="deepmimic",
         description=(
-            "deepmimic: the sum of the group deepmimic. add: of the discriminator of the group add"
+            "deepmimic: that of the group deepmimic. add: of the discriminator of the group add; "
+            "that of deepmimic is logged and evaluated"
         ),
     )
     algorithm: Literal["ppo", "awr"] = Field(
@@ -123,3 +124,13 @@ class TrackingConfig(Frozen):
     add: AddConfig = AddConfig()
     awr: AwrConfig = AwrConfig()
     eval: TrackingEvalConfig = TrackingEvalConfig()
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> TrackingConfig:
+        if self.reward != "add" and self.add != AddConfig():
+            raise ValueError(f"add.* has no effect with reward={self.reward}; expected reward=add")
+        if self.algorithm != "awr" and self.awr != AwrConfig():
+            raise ValueError(
+                f"awr.* has no effect with algorithm={self.algorithm}; expected algorithm=awr"
+            )
+        return self

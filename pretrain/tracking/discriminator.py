@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
-from pretrain.ase.discriminator import MAX_REWARD
+from pretrain.ase.discriminator import adversarial_reward, logit_and_slope, measure_accuracy
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Reward
 from pretrain.rl.learner import Learner
@@ -54,11 +54,13 @@ class DifferenceDiscriminator(nn.Module):
 
 
 def difference_reward(net: DifferenceDiscriminator, scale: float) -> Reward:
-    """-log(1 - sigmoid(D)) * scale, at most MAX_REWARD * scale."""
+    """`adversarial_reward` of the difference from the reference; 0 where the episode terminates, as
+    after a reset of a broken world the difference is small."""
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return scale * softplus(net(rollout.extras["difference"])).clamp_max(MAX_REWARD)
+            logit = net(rollout.extras["difference"])
+        return ~rollout.terminated * adversarial_reward(logit, scale)
 
     return reward
 
@@ -85,25 +87,18 @@ def difference_loss(net: DifferenceDiscriminator, replay: Replay, add: AddConfig
         fresh = batch["difference"]
         net.update(fresh)
         seen = torch.cat([fresh, replay.sample(len(fresh), rng)["difference"]])
-        agent_logit, agent_slope = _logit_and_slope(net, net.norm(seen))
-        none_logit, none_slope = _logit_and_slope(net, torch.zeros_like(fresh[:1]))
+        agent_logit, agent_slope = logit_and_slope(net.logit, net.norm(seen))
+        none_logit, none_slope = logit_and_slope(net.logit, torch.zeros_like(fresh[:1]))
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-none_logit).mean())
         penalty = 0.5 * (agent_slope + none_slope)
         last = cast(nn.Linear, net.body[-1]).weight.square().sum()
         num_kept = max(1, len(fresh) * add.disc_replay_samples // add.rows)
         replay.add(difference=fresh[:num_kept])
         return cross_entropy + add.disc_grad_penalty * penalty + add.disc_logit_reg * last, {
+            "disc_accuracy": measure_accuracy(agent_logit, none_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": none_logit.mean(),
             "disc_grad_penalty": penalty,
         }
 
     return loss
-
-
-def _logit_and_slope(net: DifferenceDiscriminator, normalized: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits (n,) of `normalized` (n, K), and the mean square of their gradients."""
-    normalized = normalized.detach().requires_grad_()
-    logit = net.logit(normalized)
-    (slope,) = torch.autograd.grad(logit.sum(), normalized, create_graph=True)
-    return logit, slope.square().sum(-1).mean()

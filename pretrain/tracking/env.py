@@ -19,7 +19,7 @@ from pretrain.sim.features import heading_tan_norm
 from pretrain.tracking.pose import Pose, make_pose, point_distances, pose_difference
 from pretrain.tracking.references import References
 
-Reward = Callable[[Pose, Pose], Tensor]  # of a character and its reference, (N,)
+PoseReward = Callable[[Pose, Pose], Tensor]  # of characters and their references, (N,)
 
 
 def observe_targets(
@@ -44,16 +44,19 @@ def observe_targets(
 
 class TrackingEnv:
     """An `Env` of `pretrain.rl.rollout`: observations are `obs` (N, 13 + 2 J) and `target`, those
-    of `observe_targets`. An episode terminates in a fall, or where root or a key body is farther
-    than `max_distance` (m) from its reference; it is truncated by time, and at the end of a clip
-    that is not cyclic."""
+    of `observe_targets`.
+
+    An episode terminates in a fall, unless its clip rises from lying, and where root or a key body
+    is farther than `max_distance` (m) from the reference. It is truncated by time, and at the end
+    of a clip that is not cyclic: what follows is no failure, so the return goes on with the value
+    of the last state."""
 
     def __init__(
         self,
         env: CharacterEnv,
         action_scale: ActionScale,
         references: References,
-        reward: Reward,
+        reward: PoseReward,
         *,
         steps: Sequence[int],
         max_distance: float,
@@ -100,7 +103,9 @@ class TrackingEnv:
         reference = self.reference()
         distances = point_distances(pose, reference)
         is_far = distances.amax(-1) > self.max_distance
-        terminated = outcome.fell | outcome.broken | is_far
+        # a clip that rises may lie for as long as it does
+        fell = outcome.fell & ~self.env.falls.ground.rising[self.env.clip]
+        terminated = fell | outcome.broken | is_far
         ended = self.references.ended(self.env.clip, self.times())
         return Step(
             next_obs=self.observe(),

@@ -17,6 +17,7 @@ from pretrain.characters.rotations import (
 )
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
+from pretrain.sim.features import key_offsets
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,11 @@ class Pose:
 
 
 def make_pose(skeleton: Skeleton, state: CharacterState, frame: Tensor) -> Pose:
-    """From states (N,) and their style frames (N, F), which end with the key bodies."""
-    num_keys = len(skeleton.key_bodies)
-    from_root = frame[:, -3 * num_keys :].view(-1, num_keys, 3)
+    """From states (N,) and their style frames (N, F)."""
     heading = heading_direction(state.root_rot)[:, None]
     root = state.root_pos[:, None]
-    return Pose(state, frame, torch.cat([root, root + from_heading_frame(heading, from_root)], 1))
+    keys = root + from_heading_frame(heading, key_offsets(skeleton, frame))
+    return Pose(state, frame, torch.cat([root, keys], 1))
 
 
 def point_distances(pose: Pose, reference: Pose) -> Tensor:
@@ -60,8 +60,8 @@ def joint_angles_between(skeleton: Skeleton, a: Tensor, b: Tensor) -> Tensor:
 def pose_difference(pose: Pose, reference: Pose) -> Tensor:
     """Reference minus character, (N, F + 4 + J), 0 where they agree.
 
-    Style frames F | horizontal offset of the root 2 m | heading, as cosine - 1 and sine, 2 | joint
-    velocities J; offset and heading in the character's heading frame."""
+    Style frames F | horizontal offset of the root 2 m | heading, as cosine - 1 and sine, 2 | hinge
+    rates J; offset and heading in the character's heading frame."""
     state = pose.state
     other = reference.state
     heading = heading_direction(state.root_rot)

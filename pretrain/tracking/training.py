@@ -21,9 +21,7 @@ from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import NO_RECOVERY, SECONDS_TO_RISE, Recovery
 from pretrain.sim.features import proprioception
-from pretrain.sim.ground import read_ground
 from pretrain.tracking.config import TrackingConfig
 from pretrain.tracking.deepmimic_reward import deepmimic_reward, joint_weights
 from pretrain.tracking.discriminator import (
@@ -32,10 +30,11 @@ from pretrain.tracking.discriminator import (
     make_difference_learner,
 )
 from pretrain.tracking.env import TrackingEnv, observe_targets
+from pretrain.tracking.pose import pose_difference
 from pretrain.tracking.references import References, make_references
 from pretrain.training_data import TrainingData, control_steps
 
-WINDOW = 2  # frames that an environment keeps; only the last is read
+WINDOW = 2  # frames of a style window, the fewest; only the last is read
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,7 @@ def build(cfg: TrackingConfig, data: TrainingData) -> TrackingTraining:
     rng, start_rng = spawn_generators(cfg.seed, 2)
     hinges = data.character.skeleton.num_hinges
     env = make_env(cfg, data, cfg.num_envs, start_rng)
-    width = env.step(torch.zeros(cfg.num_envs, hinges)).extras["difference"].shape[1]
-    env.reset(torch.arange(cfg.num_envs))
+    width = pose_difference(env.pose(), env.reference()).shape[1]
     nets = make_nets(cfg, env.references, width, rng)
     replay = Replay(
         cfg.add.disc_buffer_size if nets.discriminator else 1, difference=torch.zeros(width)
@@ -77,18 +75,14 @@ def build(cfg: TrackingConfig, data: TrainingData) -> TrackingTraining:
 
 
 def make_env(cfg: TrackingConfig, data: TrainingData, num_envs: int, rng: Generator) -> TrackingEnv:
-    """`num_envs` characters; under clips that rise from lying they have time to get up."""
+    """`num_envs` characters, each with the reward of `cfg.deepmimic`."""
     skeleton = data.character.skeleton
-    ground = read_ground(data.library, skeleton)
-    rises = bool(ground.rising.any())
-    recovery = Recovery(control_steps(SECONDS_TO_RISE)) if rises else NO_RECOVERY
     env = CharacterEnv(
         make_backend(cfg.engine, data.character, num_envs, cfg.threads),
         skeleton,
         data.library,
-        EpisodeConfig(WINDOW, control_steps(cfg.episode_length), recovery),
+        EpisodeConfig(WINDOW, control_steps(cfg.episode_length)),
         rng=rng,
-        ground=ground,
     )
     reward = partial(
         deepmimic_reward,
@@ -97,7 +91,8 @@ def make_env(cfg: TrackingConfig, data: TrainingData, num_envs: int, rng: Genera
         weights=joint_weights(cfg.deepmimic, skeleton),
     )
     scale = ActionScale.from_library(data.library)
-    references = make_references(data.library, skeleton, cfg.episode_length)
+    seconds = cfg.episode_length + max(cfg.tar_obs_steps) / CONTROL_RATE
+    references = make_references(data.library, skeleton, seconds)
     return TrackingEnv(
         env,
         scale,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
-from pretrain.characters.rotations import from_axis_angle, multiply, rotate
+from pretrain.characters.placement import place
+from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
@@ -25,11 +24,4 @@ def pose_of(skeleton: Skeleton, state: CharacterState) -> Pose:
 
 def turned(state: CharacterState, angle: float, offset: Tensor) -> CharacterState:
     """`state` (N,) turned about the world's z axis, then moved by `offset` (3,) m."""
-    turn = from_axis_angle("z", torch.full(state.shape, angle))
-    return replace(
-        state,
-        root_pos=rotate(turn, state.root_pos) + offset,
-        root_rot=multiply(turn, state.root_rot),
-        root_vel=rotate(turn, state.root_vel),
-        root_ang_vel=rotate(turn, state.root_ang_vel),
-    )
+    return place(state, from_axis_angle("z", torch.full(state.shape, angle)), offset)

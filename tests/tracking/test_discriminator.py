@@ -28,10 +28,24 @@ def differences(rng: torch.Generator) -> torch.Tensor:
     return torch.tensor([1.0, 0.1, 10.0, 1.0]) * torch.randn(256, WIDTH, generator=rng)
 
 
-def rewards(net: DifferenceDiscriminator, rows: torch.Tensor) -> torch.Tensor:
-    nothing = {name: torch.zeros(1) for name in ("mean", "action", "logp", "reward")}
-    ends = {name: torch.zeros(1) for name in ("terminated", "truncated", "resets")}
-    rollout = Rollout({}, {}, **nothing, **ends, extras={"difference": rows[None]})
+def rewards(
+    net: DifferenceDiscriminator, rows: torch.Tensor, terminated: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Of one step of each world; by default none of them terminates."""
+    never = torch.zeros(1, len(rows), dtype=torch.bool)
+    zero = torch.zeros(1, len(rows))
+    rollout = Rollout(
+        obs={},
+        next_obs={},
+        mean=zero,
+        action=zero,
+        logp=zero,
+        reward=zero,
+        terminated=never if terminated is None else terminated[None],
+        truncated=never,
+        resets=never,
+        extras={"difference": rows[None]},
+    )
     return difference_reward(net, 2.0)(rollout)[0]
 
 
@@ -62,6 +76,11 @@ def test_reward_is_bounded(net: DifferenceDiscriminator) -> None:
     assert isinstance(last, torch.nn.Linear)
     torch.nn.init.constant_(last.bias, 1e6)
     assert rewards(net, torch.zeros(3, WIDTH)).tolist() == pytest.approx([2 * 9.21] * 3)
+
+
+def test_a_terminated_step_has_no_reward(net: DifferenceDiscriminator) -> None:
+    terminated = torch.tensor([True, False])
+    assert (rewards(net, torch.zeros(2, WIDTH), terminated) > 0).tolist() == [False, True]
 
 
 def test_each_rollout_adds_its_share_to_the_replay_buffer(

@@ -7,6 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from pretrain.characters.rotations import (
+    conjugate,
+    heading_rotation,
+    multiply,
+    rotate,
+    tan_norm,
+)
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import unflatten
 from pretrain.motion.clip import CONTROL_RATE
@@ -60,6 +67,22 @@ def test_target_holds_the_joint_angles_that_many_steps_ahead(
     )
 
 
+def test_target_is_where_the_reference_is_from_the_character(
+    library: MotionLibrary, skeleton: Skeleton
+) -> None:
+    references = make_references(library, skeleton, 10)
+    clips, times = library.sample(20, torch.Generator().manual_seed(0))
+    reference = references.at(clips, times + 1 / CONTROL_RATE)
+    facing = heading_rotation(reference.root_rot)
+    behind = rotate(facing, torch.tensor([-0.7, -0.2, 0.1]).expand(20, 3))
+    state = replace(reference, root_pos=reference.root_pos + behind, root_rot=facing)
+    target = observe_targets(references, state, clips, times, (1,))
+    expected = torch.tensor([0.7, 0.2, -0.1]).expand(20, 3)
+    torch.testing.assert_close(target[:, :3], expected, atol=1e-4, rtol=0)
+    level = tan_norm(multiply(conjugate(facing), reference.root_rot))
+    torch.testing.assert_close(target[:, 3:9], level, atol=1e-4, rtol=0)
+
+
 def test_an_episode_begins_on_its_reference(env: TrackingEnv) -> None:
     pose = env.pose()
     reference = env.reference()
@@ -88,6 +111,49 @@ def test_a_body_far_from_its_reference_terminates_the_episode(
     assert step.terminated.tolist() == [ends] * WORLDS
     assert (step.reward[step.terminated] == 0).all()
     assert (step.extras["distance"] - distance).abs().max() < 0.1
+
+
+def test_a_single_body_far_from_its_reference_terminates_the_episode(env: TrackingEnv) -> None:
+    env.env.begin(ALL, torch.zeros(WORLDS, dtype=torch.long), torch.full((WORLDS,), 0.2))
+    state = env.env.state()
+    joint_pos = state.joint_pos.clone()
+    joint_pos[:, 9] += 1.5  # the right elbow
+    env.env.backend.place(ALL, replace(state, joint_pos=joint_pos))
+    env.max_distance = 0.1
+    step = env.step(follow(env))
+    assert step.terminated.all()
+    assert step.extras["distance"].max() < 0.1  # the mean over root and key bodies
+
+
+def test_a_broken_world_terminates_without_a_reward(
+    env: TrackingEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advance = env.env.backend.advance
+    broken = torch.arange(WORLDS) == 3
+
+    def advance_and_break(targets: torch.Tensor) -> torch.Tensor:
+        return advance(targets) | broken
+
+    monkeypatch.setattr(env.env.backend, "advance", advance_and_break)
+    step = env.step(follow(env))
+    assert torch.equal(step.terminated, broken)
+    assert step.reward[3] == 0
+    assert (step.reward[~broken] > 0).all()
+
+
+def test_lying_for_long_is_no_failure_in_a_clip_that_rises(
+    every_clip: TrainingData, rng: torch.Generator
+) -> None:
+    env = make_env(TrackingConfig(threads=1), every_clip, 1, rng)
+    clip = torch.tensor([every_clip.library.names.index("getup_faceup")])
+    env.env.begin(torch.zeros(1, dtype=torch.long), clip, torch.zeros(1))
+    env.max_distance = 10.0
+    lying = env.action_scale.action(env.env.state().joint_pos)
+    steps = round(float(every_clip.library.durations[clip]) * CONTROL_RATE) - 1
+    for _ in range(steps):
+        step = env.step(lying)
+        assert not (step.terminated | step.truncated).any()
+    assert env.step(lying).truncated.all()
 
 
 def test_episode_is_truncated_at_the_end_of_a_clip_that_is_not_cyclic(

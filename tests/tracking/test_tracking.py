@@ -12,11 +12,12 @@ import torch
 from pretrain.rl import checkpoint
 from pretrain.rl.learner import Diverged
 from pretrain.rl.ppo_config import PPOConfig
+from pretrain.rl.rollout import Step
 from pretrain.rl.training import CHECKPOINT
 from pretrain.tracking.__main__ import main, train
 from pretrain.tracking.config import AddConfig, TrackingConfig, TrackingEvalConfig
 from pretrain.tracking.env import TrackingEnv
-from pretrain.tracking.evaluation import evaluate, play
+from pretrain.tracking.evaluation import Played, evaluate, play, summarize
 from pretrain.tracking.training import TrackingTraining, build, make_env
 from pretrain.training_data import TrainingData
 from tests.rl.nan_loss import spoil_value_loss
@@ -29,13 +30,16 @@ VARIANTS = [
 ]
 
 
+SMALL_ADD = AddConfig(rows=32, minibatch=32, disc_replay_samples=4, hidden=(16,))
+
+
 def small(tmp_path: Path, **settings: Any) -> TrackingConfig:
     """Two iterations of eight control steps in eight worlds."""
     return TrackingConfig(
         num_envs=8,
         samples=128,
         ppo=PPOConfig(horizon=8, minibatch=32, hidden=(16,), value_hidden=(16,)),
-        add=AddConfig(rows=32, minibatch=32, disc_replay_samples=4, hidden=(16,)),
+        add=SMALL_ADD if settings.get("reward") == "add" else AddConfig(),
         eval=TrackingEvalConfig(episodes=4),
         runs=str(tmp_path),
         threads=1,
@@ -124,6 +128,53 @@ def test_a_run_ends_with_a_row_for_each_clip(
     assert [line.split()[0] for line in printed] == originals
 
 
+class Script:
+    """Worlds of a given number of steps; the first of them ends in a failure, the others in time.
+    The distance of a step is its number in m, its reward a tenth of it."""
+
+    def __init__(self, lengths: list[int]):
+        self.num_envs = len(lengths)
+        self.lengths = torch.tensor(lengths)
+        self.count = 0
+
+    def observe(self) -> dict[str, torch.Tensor]:
+        return {}
+
+    def step(self, action: torch.Tensor) -> Step:
+        self.count += 1
+        over = self.lengths == self.count
+        first = torch.arange(self.num_envs) == 0
+        numbers = torch.full((self.num_envs,), float(self.count))
+        return Step({}, 0.1 * numbers, over & first, over & ~first, {"distance": numbers})
+
+
+def test_an_episode_is_measured_until_its_own_end() -> None:
+    env = Script([2, 3, 1])
+    played = play(env, lambda obs: torch.zeros(3, 1))  # pyright: ignore[reportArgumentType]
+    assert env.count == 3
+    assert played.completed.tolist() == [False, True, True]
+    assert played.steps.tolist() == [2, 3, 1]
+    assert played.distance.tolist() == [1.5, 2, 1]
+    assert played.final_distance.tolist() == [2, 3, 1]
+    assert played.reward.tolist() == pytest.approx([0.3, 0.6, 0.1])
+
+
+def test_a_failed_episode_has_no_reward_after_its_end_and_no_body_error() -> None:
+    played = Played(
+        completed=torch.tensor([True, False, True, True]),
+        steps=torch.tensor([30.0, 15.0, 30.0, 30.0]),
+        distance=torch.tensor([0.1, 0.01, 0.1, 0.5]),
+        final_distance=torch.tensor([0.1, 0.3, 0.4, 0.1]),  # the third is falling at its end
+        reward=torch.tensor([24.0, 12.0, 24.0, 24.0]),
+    )
+    chosen = torch.tensor([True, True, True, False])
+    measured = summarize(played, torch.full((4,), 30.0), chosen)
+    assert measured["completed"]["mean"] == pytest.approx(1 / 3)
+    assert measured["seconds"]["mean"] == pytest.approx(75 / 90)
+    assert measured["body_error"]["mean"] == pytest.approx(0.1)
+    assert measured["reward"]["mean"] == pytest.approx((0.8 + 0.4 + 0.8) / 3)
+
+
 class Playback(torch.nn.Module):
     """Actions that hold the pose of the first reference state in the observation."""
 
@@ -136,29 +187,35 @@ class Playback(torch.nn.Module):
         return self.scale.action(obs["target"][:, 9 : 9 + self.hinges])
 
 
-def test_playback_is_closer_to_the_reference_than_an_untrained_policy(
+def test_playback_lasts_longer_and_has_more_reward_than_an_untrained_policy(
+    training_data: TrainingData, tmp_path: Path
+) -> None:
+    cfg = small(tmp_path, episode_length=3.0)
+    untrained = build(cfg, training_data).nets.policy
+    playback = Playback(make_env(cfg, training_data, 1, torch.Generator()))
+    played = evaluate(cfg, training_data, playback)
+    others = evaluate(cfg, training_data, untrained)
+    library = training_data.library
+    originals = [name for i, name in enumerate(library.names) if library.originals[i] == i]
+    assert list(played) == list(others) == originals
+    for measure in ("seconds", "reward"):
+        means = [
+            sum(clip[measure]["mean"] for clip in measures.values())
+            for measures in (played, others)
+        ]
+        assert means[0] > means[1]
+
+
+def test_neither_playback_nor_an_untrained_policy_completes_a_walk(
     training_data: TrainingData, tmp_path: Path
 ) -> None:
     cfg = small(tmp_path)
-    untrained = build(cfg, training_data).nets.policy
-
-    def measure(policy: torch.nn.Module) -> torch.Tensor:
-        env = make_env(cfg, training_data, 64, torch.Generator().manual_seed(0))
-        _, distance, reward = play(env, policy)
-        return torch.stack([-distance.mean(), reward.mean()])
-
-    played = measure(Playback(make_env(cfg, training_data, 1, torch.Generator())))
-    assert (played > measure(untrained)).all()
-
-
-def test_an_untrained_policy_falls(training_data: TrainingData, tmp_path: Path) -> None:
-    cfg = small(tmp_path)
-    measures = evaluate(cfg, training_data, build(cfg, training_data).nets.policy)
-    for clip in measures.values():
-        assert clip["completed"]["n"] == 4
-        assert 0 < clip["body_error"]["mean"] < cfg.pose_termination_dist
-        assert 0 < clip["reward"]["mean"] < 1
-        assert clip["completed"]["mean"] < 0.5
+    playback = Playback(make_env(cfg, training_data, 1, torch.Generator()))
+    for policy in (playback, build(cfg, training_data).nets.policy):
+        walk = evaluate(cfg, training_data, policy)["walk"]
+        assert walk["completed"] == {"n": 4, "mean": 0, "interval": walk["completed"]["interval"]}
+        assert walk["body_error"]["mean"] is None
+        assert walk["seconds"]["mean"] < 5
 
 
 @pytest.mark.parametrize(
@@ -169,6 +226,8 @@ def test_an_untrained_policy_falls(training_data: TrainingData, tmp_path: Path) 
         ("algorithm=sac", "algorithm"),
         ("tar_obs_steps=[0]", "tar_obs_steps"),
         ("ppo.gama=0.9", "ppo.gamma"),
+        ("add.lr=0.1", "add.* has no effect with reward=deepmimic; expected reward=add"),
+        ("awr.awr_temp=0.3", "awr.* has no effect with algorithm=ppo; expected algorithm=awr"),
         ("deepmimic.joint_err_w=[1]", "expected 12, for torso"),
     ],
 )
