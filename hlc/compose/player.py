@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,12 +15,8 @@ from hlc.compose.state_machine import END, StateMachine
 from hlc.measures import count_control_steps
 from hlc.parent import Parent, SimulationConfig
 from hlc.tasks.task import Task
-from pretrain.characters.rotations import (
-    conjugate,
-    heading_rotation,
-    multiply,
-    rotate,
-)
+from pretrain.characters.placement import place
+from pretrain.characters.rotations import conjugate, heading_rotation
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.backend import Backend
@@ -195,11 +191,5 @@ class _Player:
 def at_origin(state: CharacterState) -> CharacterState:
     """`state` (N, ...) turned and moved to face along x above the origin of the world."""
     back = conjugate(heading_rotation(state.root_rot))
-    return CharacterState(
-        root_pos=state.root_pos * torch.tensor([0.0, 0.0, 1.0]),
-        root_rot=multiply(back, state.root_rot),
-        root_vel=rotate(back, state.root_vel),
-        root_ang_vel=rotate(back, state.root_ang_vel),
-        joint_pos=state.joint_pos,
-        joint_vel=state.joint_vel,
-    )
+    above_origin = state.root_pos * torch.tensor([0.0, 0.0, 1.0])
+    return replace(place(state, back, torch.zeros(3)), root_pos=above_origin)

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 from hlc.config import CONFIG_MODEL, HlcConfig, PPOConfig
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
+from pretrain.characters.placement import place
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState, Part
 from pretrain.motion.dataset import load_dataset
@@ -69,14 +70,7 @@ def moved(
 
     Positions of a goal are turned and shifted, directions turned, and scalars unchanged."""
     q = from_axis_angle("z", torch.full(state.shape, yaw))
-    scene = CharacterState(
-        root_pos=rotate(q, state.root_pos) + shift,
-        root_rot=multiply(q, state.root_rot),
-        root_vel=rotate(q, state.root_vel),
-        root_ang_vel=rotate(q, state.root_ang_vel),
-        joint_pos=state.joint_pos,
-        joint_vel=state.joint_vel,
-    )
+    scene = place(state, q, shift)
     return scene, torch.cat([_moved_part(goal, part, q, shift) for part in layout], -1)
 
 

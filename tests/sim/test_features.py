@@ -7,22 +7,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.characters.rotations import from_axis_angle, multiply, rotate
+from pretrain.characters.placement import place
+from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.state import CharacterState
 from pretrain.sim.features import proprioception, style_frame
 
 
 def moved(state: CharacterState, yaw: float, shift: tuple[float, float]) -> CharacterState:
     """The whole scene turned about z and shifted on the ground."""
-    q = from_axis_angle("z", torch.full(state.shape, yaw))
-    offset = torch.tensor([*shift, 0.0])
-    return replace(
-        state,
-        root_pos=rotate(q, state.root_pos) + offset,
-        root_rot=multiply(q, state.root_rot),
-        root_vel=rotate(q, state.root_vel),
-        root_ang_vel=rotate(q, state.root_ang_vel),
-    )
+    turn = from_axis_angle("z", torch.full(state.shape, yaw))
+    return place(state, turn, torch.tensor([*shift, 0.0]))
 
 
 @pytest.mark.parametrize("yaw", [0.7, 3.14159265, -2.5])
