@@ -45,6 +45,7 @@ JOINTS = (
     ("R_Wrist", 19, (-0.25, 0.0, 0.0)),
 )
 NAMES = tuple(name for name, _, _ in JOINTS)
+UNREAD_BETAS = "{}: betas are not read, bone lengths are those of an average adult"
 
 
 def recognize(data: bytes) -> bool:
@@ -77,6 +78,7 @@ def read(data: bytes, name: str) -> RawMotion:
         root_pos=check_numbers(trans, f"{name}: trans"),
         rest=rest,
         up="z",
+        warnings=(UNREAD_BETAS.format(name),) if "betas" in names else (),
     )
 
 

@@ -49,6 +49,13 @@ def test_gender_may_be_text_or_bytes(gender):
     assert len(smpl.read(formats.smpl(gender=gender), "a.npz")) == 4
 
 
+@pytest.mark.parametrize(("betas", "count"), [(np.ones(16), 1), (None, 0)])
+def test_a_warning_says_that_the_shape_of_the_body_is_not_read(betas, count):
+    warnings = smpl.read(formats.smpl(betas=betas), "a.npz").warnings
+    assert len(warnings) == count
+    assert all("a.npz: betas are not read" in warning for warning in warnings)
+
+
 def test_t_pose_keeps_its_spread_arms_after_retargeting(skeleton):
     data = formats.smpl(count=101, trans=formats.walking(101)[:, [1, 0, 2]])
     clip = read_clip(data, "a.npz", skeleton)
