@@ -10,12 +10,13 @@ from torch import Generator, Tensor
 
 from pretrain.ase.clone import CloneConfig, CloneData, clone
 from pretrain.ase.discriminator import make_replay
-from pretrain.ase.encoder import warm_encoder
+from pretrain.ase.encoder import FitConfig, fit_encoder, warm_encoder
 from pretrain.ase.env import AseEnv
+from pretrain.ase.latent_separation import separate_latents
 from pretrain.ase.latents import LatentSampling
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.published_weights import load_encoder, load_policy
-from pretrain.ase.symmetry import make_symmetry
+from pretrain.ase.symmetry import latent_mirror, make_symmetry
 from pretrain.ase_config import SkillPPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
@@ -192,6 +193,7 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     encoder = read_weights(store.read(parent, graphs["encoder"].file))
     load_encoder(nets.encoder, encoder, data.demos, latents)
     is_learned = torch.tensor([clip in latents for clip in range(len(data.library.names))])
+    separate_clips(cfg, data, training, is_learned)
     if isinstance(training.env, AssistedEnv):
         training.env.assistance.begin_unassisted(is_learned)
     if not is_learned.all():
@@ -235,8 +237,32 @@ def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) ->
     if not start_from_parent(cfg, data, training):
         warm = cfg.warm
         warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, WARM_LR, training.rng)
+        separate_clips(cfg, data, training)
         clone_clips(cfg, data, training)
     training.env.reset(torch.arange(training.env.num_envs))
+
+
+def separate_clips(
+    cfg: PretrainConfig,
+    data: TrainingData,
+    training: SkillTraining,
+    is_learned: Tensor | None = None,
+) -> None:
+    """Move the latents of similar clips apart, except those of `is_learned` (C,) bool, and fit the
+    encoder to them. Without encoder steps, as in plain ASE, the latents are left as they are."""
+    encoder = training.nets.encoder
+    is_mirrored = cfg.symmetry and data.library.images is not None
+    latents = separate_latents(
+        encoder.clip_latents,
+        data.library.originals,
+        training.rng,
+        fixed=is_learned,
+        mirror=latent_mirror(cfg.latent.latent_dim) if is_mirrored else None,
+    )
+    if cfg.warm.encoder_steps and not torch.equal(latents, encoder.clip_latents):
+        encoder.clip_latents.copy_(latents)
+        fit = FitConfig(cfg.warm.encoder_steps, WARM_LR, WARM_BATCH)
+        fit_encoder(encoder, data.demos, fit, training.rng)
 
 
 def clone_clips(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import normalize
@@ -23,6 +25,15 @@ WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive l
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
 MAX_ENCODED = 65_536  # windows per pass; an hour of clips would need gigabytes
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """Gradient steps of `fit_encoder`, with `batch` windows each."""
+
+    steps: int
+    lr: float
+    batch: int
 
 
 class Encoder(nn.Module):
@@ -161,6 +172,22 @@ def warm_encoder(
     last = check_finite("the encoder's warm start", loss.detach())
     net.clip_latents.copy_(embed_clips(net, demos))
     return last
+
+
+def fit_encoder(net: Encoder, demos: ReferenceWindows, config: FitConfig, rng: Generator) -> float:
+    """Fit the embeddings of each clip's windows to its latent in `clip_latents`. Returns the last
+    loss; raises Diverged if it is not finite."""
+    optimizer = Adam(net.parameters(), config.lr)
+    loss = torch.zeros(())
+    for _ in range(config.steps):
+        clips = torch.randint(len(demos.counts), (config.batch,), generator=rng)
+        windows = demos.sample(clips, rng)
+        noise = JITTER * net.norm.std * torch.randn(windows.shape, generator=rng)
+        loss = -(net(windows + noise) * net.clip_latents[clips]).sum(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return check_finite("the encoder's fit to the latents", loss.detach())
 
 
 @torch.no_grad()

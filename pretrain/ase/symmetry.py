@@ -45,15 +45,12 @@ def make_symmetry(
     """For networks over windows of `steps` frames; `images` has the index of each clip's mirror
     image, None: no symmetry.
 
-    A latent is mirrored by swapping its halves; the last of an odd number of dimensions is kept.
-    The encoder commutes with the swap, so mirrored clips have mirrored embeddings. `privileged`
-    mirrors the value net's privileged observation. `conditional`: the discriminator has the
-    clip."""
+    The encoder commutes with `latent_mirror`, so mirrored clips have mirrored embeddings.
+    `privileged` mirrors the value net's privileged observation. `conditional`: the discriminator
+    has the clip."""
     if images is None:
         return Symmetry()
-    z = concatenate_mirrors(
-        make_half_swap(latent_dim - latent_dim % 2), make_identity_mirror(latent_dim % 2)
-    )
+    z = latent_mirror(latent_dim)
     obs = concatenate_mirrors(proprioception_mirror(skeleton), z)
     window = style_mirror(skeleton).repeat_blocks(range(steps))
     clip = make_identity_mirror(1).repeat_blocks(images)
@@ -65,6 +62,13 @@ def make_symmetry(
             make_identity_mirror(1),
         ),
         encoder=(window, z),
+    )
+
+
+def latent_mirror(latent_dim: int) -> Mirror:
+    """Of a latent: swaps its halves; the last of an odd number of dimensions is kept."""
+    return concatenate_mirrors(
+        make_half_swap(latent_dim - latent_dim % 2), make_identity_mirror(latent_dim % 2)
     )
 
 

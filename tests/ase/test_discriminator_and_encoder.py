@@ -17,8 +17,10 @@ from pretrain.ase.discriminator import (
     style_reward,
 )
 from pretrain.ase.encoder import (
+    FitConfig,
     embed_clips,
     encoder_loss,
+    fit_encoder,
     measure_uniformity,
     skill_reward,
     warm_encoder,
@@ -187,6 +189,15 @@ def test_a_warm_encoder_keeps_clips_together_and_apart(training_data, nets, rng)
     with torch.no_grad():
         nearest = (nets.encoder(training_data.demos.windows) @ centers.T).argmax(-1)
     assert (nearest == training_data.demos.clip).float().mean() > 0.8
+
+
+def test_an_encoder_is_fitted_to_given_latents(training_data, nets, rng):
+    originals = torch.tensor(training_data.library.originals)
+    given = sample_on_sphere(len(originals), 8, rng)[originals]  # a walk is its own mirror image
+    nets.encoder.clip_latents.copy_(given)
+    fit_encoder(nets.encoder, training_data.demos, FitConfig(300, 1e-3, 256), rng)
+    assert torch.equal(nets.encoder.clip_latents, given)
+    assert (embed_clips(nets.encoder, training_data.demos) * given).sum(-1).min() > 0.9
 
 
 def test_clip_latents_stay_fixed_while_the_encoder_trains(training_data, nets, rng):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from pretrain.ase.env import AseEnv
+from pretrain.ase.latent_separation import MAX_COSINE
 from pretrain.assembly import (
     build_training,
     make_near_probs,
@@ -28,6 +29,7 @@ from pretrain.sim.ground import read_ground
 from pretrain.train import train
 from pretrain.training_aids import make_curriculum
 from pretrain.training_data import load_training_data
+from skills_store.open import open_store
 from skills_store.store import BUNDLED
 from tests.pipeline.small import SMALL, toy, weights
 
@@ -212,3 +214,24 @@ def test_preset_switching_distills_a_library_and_assists_switches(tmp_path):
     assert not env.curriculum.assist_strength.any()  # its clips are learned
     first = cfg.curriculum.switch_assist_start
     assert env.switches.strength.amax() == pytest.approx(first, rel=0.05)
+
+
+def test_clips_added_to_a_library_get_latents_apart_and_its_own_keep_theirs(tmp_path):
+    recipe = tmp_path / "more.yaml"
+    runs = [f'  - {{file: "everyday:cmu_35_20.npz", name: run{i}}}' for i in range(3)]
+    recipe.write_text("\n".join(["name: more", "base: mobility_walks", "motions:", *runs]))
+    keys = ("preset=mobility", f"motions={recipe}", f"store={BUNDLED}", f"warm.library={PARENT}")
+    steps = ("num_envs=64", "warm.clone_steps=5", "warm.encoder_steps=20")
+    cfg = load_config(PretrainConfig, "pretrain.conf", [*keys, *steps])
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    assert start_from_parent(cfg, data, training)
+    latents = training.nets.encoder.clip_latents
+    published = open_store(BUNDLED).resolve(PARENT).manifest.latent.clips
+    for name, latent in zip(data.library.names, latents, strict=True):
+        if name in published:
+            torch.testing.assert_close(latent, torch.tensor(published[name]))
+    assert len(data.library.names) == len(published) + 6
+    origin = torch.tensor(data.library.originals)
+    cosines = (latents @ latents.T)[origin[:, None] != origin]
+    assert cosines.max() < MAX_COSINE + 0.05  # the three runs are one motion
