@@ -119,7 +119,7 @@ class TrackingConfig(Frozen):
     samples: Count = Field(default=8_000_000, description="Control steps summed over the worlds")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
     runs: str = RUNS
-    ppo: PPOConfig = PPOConfig(gamma=0.95, lr=1e-4, target_kl=0.02)
+    ppo: PPOConfig = PPOConfig(gamma=0.95, lr=1e-4, target_kl=0.02, noise_color=0.0)
     deepmimic: DeepMimicConfig = DeepMimicConfig()
     add: AddConfig = AddConfig()
     awr: AwrConfig = AwrConfig()
@@ -132,5 +132,10 @@ class TrackingConfig(Frozen):
         if self.algorithm != "awr" and self.awr != AwrConfig():
             raise ValueError(
                 f"awr.* has no effect with algorithm={self.algorithm}; expected algorithm=awr"
+            )
+        if self.algorithm == "awr" and self.ppo.noise_color:
+            raise ValueError(
+                f"ppo.noise_color {self.ppo.noise_color} with algorithm=awr; expected 0: "
+                "regression to actions would follow noise that the state depends on"
             )
         return self

@@ -38,7 +38,7 @@ def small(tmp_path: Path, **settings: Any) -> TrackingConfig:
     return TrackingConfig(
         num_envs=8,
         samples=128,
-        ppo=PPOConfig(horizon=8, minibatch=32, hidden=(16,), value_hidden=(16,)),
+        ppo=PPOConfig(horizon=8, minibatch=32, hidden=(16,), value_hidden=(16,), noise_color=0.0),
         add=SMALL_ADD if settings.get("reward") == "add" else AddConfig(),
         eval=TrackingEvalConfig(episodes=4),
         runs=str(tmp_path),
@@ -227,6 +227,7 @@ def test_neither_playback_nor_an_untrained_policy_completes_a_walk(
         ("tar_obs_steps=[0]", "tar_obs_steps"),
         ("ppo.gama=0.9", "ppo.gamma"),
         ("add.lr=0.1", "add.* has no effect with reward=deepmimic; expected reward=add"),
+        ("algorithm=awr ppo.noise_color=0.5", "ppo.noise_color 0.5 with algorithm=awr; expected 0"),
         ("awr.awr_temp=0.3", "awr.* has no effect with algorithm=ppo; expected algorithm=awr"),
         ("deepmimic.joint_err_w=[1]", "expected 12, for torso"),
     ],
@@ -234,6 +235,6 @@ def test_neither_playback_nor_an_untrained_policy_completes_a_walk(
 def test_unsupported_arguments_are_a_one_line_error(
     argument: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*arguments(tmp_path), argument]) == 2
+    assert main([*arguments(tmp_path), *argument.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
