@@ -16,8 +16,8 @@ MIRROR = latent_mirror(DIM)
 
 
 def crowded(rng: torch.Generator) -> torch.Tensor:
-    """Latents with cosines of about 0.9, mirrored in pairs."""
-    close = torch.eye(DIM)[0] + 0.1 * torch.randn(CLIPS, DIM, generator=rng)
+    """Latents with cosines of 0.9 to 1, mirrored in pairs."""
+    close = torch.eye(DIM)[0] + 0.05 * torch.randn(CLIPS, DIM, generator=rng)
     own = normalize(close, dim=-1)
     return torch.stack([own, MIRROR(own)], 1).flatten(0, 1)
 
@@ -31,9 +31,9 @@ def largest_cosine(latents: torch.Tensor, originals: tuple[int, ...]) -> float:
 
 def test_crowded_latents_are_moved_apart_and_stay_mirrored(rng: torch.Generator) -> None:
     before = crowded(rng)
-    assert largest_cosine(before, ORIGINALS) > 0.9
+    assert largest_cosine(before, ORIGINALS) > MAX_COSINE
     after = separate_latents(before, ORIGINALS, rng, mirror=MIRROR)
-    assert largest_cosine(after, ORIGINALS) < MAX_COSINE + 0.1
+    assert largest_cosine(after, ORIGINALS) <= MAX_COSINE + 0.001
     torch.testing.assert_close(after.norm(dim=-1), torch.ones(len(after)))
     torch.testing.assert_close(after[1::2], MIRROR(after[::2]))
 
@@ -54,10 +54,10 @@ def test_fixed_latents_keep_their_places(rng: torch.Generator) -> None:
     fixed = torch.arange(len(before)) < 2
     after = separate_latents(before, ORIGINALS, rng, fixed=fixed, mirror=MIRROR)
     assert torch.equal(after[fixed], before[fixed])
-    assert largest_cosine(after, ORIGINALS) < MAX_COSINE + 0.1
+    assert largest_cosine(after, ORIGINALS) <= MAX_COSINE + 0.001
 
 
-@pytest.mark.parametrize("clips", [8, 40])
+@pytest.mark.parametrize("clips", [30, 60])
 def test_without_room_latents_are_spread_as_far_as_they_go(
     clips: int, rng: torch.Generator
 ) -> None:

@@ -234,4 +234,4 @@ def test_clips_added_to_a_library_get_latents_apart_and_its_own_keep_theirs(tmp_
     assert len(data.library.names) == len(published) + 6
     origin = torch.tensor(data.library.originals)
     cosines = (latents @ latents.T)[origin[:, None] != origin]
-    assert cosines.max() < MAX_COSINE + 0.05  # the three runs are one motion
+    assert cosines.max() <= MAX_COSINE + 0.001  # the three runs are one motion
