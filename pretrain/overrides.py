@@ -64,7 +64,8 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
 def describe_error(error: ErrorDetails) -> str:
     """The key, what was expected, and the value; a rule over several keys has its own message."""
     key = ".".join(map(str, error["loc"]))
-    message = f"{key}: {error['msg'].removeprefix('Value error, ')}"
+    reason = error["msg"].removeprefix("Value error, ")
+    message = f"{key}: {reason}" if key else reason
     if isinstance(error["input"], dict):
         return message
     return f"{message}, got {error['input']!r}"

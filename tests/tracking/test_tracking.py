@@ -227,7 +227,10 @@ def test_neither_playback_nor_an_untrained_policy_completes_a_walk(
         ("tar_obs_steps=[0]", "tar_obs_steps"),
         ("ppo.gama=0.9", "ppo.gamma"),
         ("add.lr=0.1", "add.* has no effect with reward=deepmimic; expected reward=add"),
-        ("algorithm=awr ppo.noise_color=0.5", "ppo.noise_color 0.5 with algorithm=awr; expected 0"),
+        (
+            "algorithm=awr ppo.noise_color=0.5",
+            "ConfigError: ppo.noise_color 0.5 with algorithm=awr; expected 0",
+        ),
         ("awr.awr_temp=0.3", "awr.* has no effect with algorithm=ppo; expected algorithm=awr"),
         ("deepmimic.joint_err_w=[1]", "expected 12, for torso"),
     ],
