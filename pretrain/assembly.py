@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.clone import CloneConfig, CloneData, clone
+from pretrain.ase.clone import CloneData, clone
 from pretrain.ase.discriminator import make_replay
-from pretrain.ase.encoder import FitConfig, fit_encoder, warm_encoder
+from pretrain.ase.encoder import fit_encoder, warm_encoder
 from pretrain.ase.env import AseEnv
 from pretrain.ase.latent_separation import separate_latents
 from pretrain.ase.latents import LatentSampling
@@ -20,12 +20,13 @@ from pretrain.ase.symmetry import latent_mirror, make_symmetry
 from pretrain.ase_config import SkillPPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
-from pretrain.assist.latent_distillation import DistillConfig, distill_latents, visit_states
+from pretrain.assist.latent_distillation import distill_latents, visit_states
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import count_values, make_objective
 from pretrain.parent import check_parent, find_parent
 from pretrain.rl.generators import spawn_generators
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.graph_weights import read_weights
 from pretrain.rl.iteration import LoopConfig
 from pretrain.rl.rollout import Noise
@@ -213,7 +214,7 @@ def distill(
     before = env.snapshot()
     visited = visit_states(env, nets.policy, training.rng)
     env.restore(before)
-    config = DistillConfig(warm.distill_steps, WARM_LR, 4 * WARM_BATCH)
+    config = GradientSteps(warm.distill_steps, WARM_LR, 4 * WARM_BATCH)
     latents = nets.encoder.clip_latents
     distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)
 
@@ -250,6 +251,8 @@ def separate_clips(
 ) -> None:
     """Move the latents of similar clips apart, except those of `is_learned` (C,) bool, and fit the
     encoder to them. Without encoder steps, as in plain ASE, the latents are left as they are."""
+    if not cfg.warm.encoder_steps:
+        return
     encoder = training.nets.encoder
     is_mirrored = cfg.symmetry and data.library.images is not None
     latents = separate_latents(
@@ -259,9 +262,9 @@ def separate_clips(
         fixed=is_learned,
         mirror=latent_mirror(cfg.latent.latent_dim) if is_mirrored else None,
     )
-    if cfg.warm.encoder_steps and not torch.equal(latents, encoder.clip_latents):
+    if not torch.equal(latents, encoder.clip_latents):
         encoder.clip_latents.copy_(latents)
-        fit = FitConfig(cfg.warm.encoder_steps, WARM_LR, WARM_BATCH)
+        fit = GradientSteps(cfg.warm.encoder_steps, WARM_LR, WARM_BATCH)
         fit_encoder(encoder, data.demos, fit, training.rng)
 
 
@@ -281,5 +284,5 @@ def clone_clips(
         training.env.env.falls.ground,
         is_learned,
     )
-    config = CloneConfig(steps=warm.clone_steps, lr=WARM_LR, batch=WARM_BATCH)
+    config = GradientSteps(steps=warm.clone_steps, lr=WARM_LR, batch=WARM_BATCH)
     clone(nets.policy, clips, config, training.rng)

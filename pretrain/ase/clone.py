@@ -15,6 +15,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.adam import Adam
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.learner import check_finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale, pd_target
@@ -31,14 +32,7 @@ class CloneData:
     is_learned: Tensor | None = None  # (C,) bool, clips on which the policy is kept
 
 
-@dataclass(frozen=True)
-class CloneConfig:
-    steps: int
-    lr: float
-    batch: int
-
-
-def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Generator) -> float:
+def clone(policy: GaussianPolicy, data: CloneData, config: GradientSteps, rng: Generator) -> float:
     """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the
     last loss.
 

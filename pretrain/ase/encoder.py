@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import normalize
@@ -14,6 +12,7 @@ from torch.nn.functional import normalize
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.rl.adam import Adam
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.iteration import Reward
 from pretrain.rl.learner import check_finite
 from pretrain.rl.mirror import Reflection
@@ -25,15 +24,6 @@ WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive l
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
 MAX_ENCODED = 65_536  # windows per pass; an hour of clips would need gigabytes
-
-
-@dataclass(frozen=True)
-class FitConfig:
-    """Gradient steps of `fit_encoder`, with `batch` windows each."""
-
-    steps: int
-    lr: float
-    batch: int
 
 
 class Encoder(nn.Module):
@@ -174,7 +164,9 @@ def warm_encoder(
     return last
 
 
-def fit_encoder(net: Encoder, demos: ReferenceWindows, config: FitConfig, rng: Generator) -> float:
+def fit_encoder(
+    net: Encoder, demos: ReferenceWindows, config: GradientSteps, rng: Generator
+) -> float:
     """Fit the embeddings of each clip's windows to its latent in `clip_latents`. Returns the last
     loss; raises Diverged if it is not finite."""
     optimizer = Adam(net.parameters(), config.lr)

@@ -39,13 +39,13 @@ def separate_latents(
     MAX_COSINE, as far as the sphere has room; a clip and its mirror image may be closer.
 
     `originals` has the index of each clip's original, its own where it is no mirror image. `fixed`
-    (C,) bool are not moved. With `mirror`, of a latent, the latent of a mirror image is the mirror
-    image of its original's."""
+    (C,) bool are not moved, however close two of them are. With `mirror`, of a latent, the latent
+    of a mirror image is the mirror image of its original's."""
     origin = torch.tensor(originals)
-    differ = origin[:, None] != origin
+    held = torch.zeros(len(latents), dtype=torch.bool) if fixed is None else fixed
+    differ = (origin[:, None] != origin) & ~(held[:, None] & held)
     if not (latents @ latents.T)[differ].gt(MAX_COSINE).any():
         return latents
-    held = torch.zeros(len(latents), dtype=torch.bool) if fixed is None else fixed
     is_image = origin != torch.arange(len(origin))
     # equal latents would have equal gradients
     free = Parameter(latents + NOISE * torch.randn(latents.shape, generator=rng))

@@ -22,6 +22,7 @@ from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.adam import Adam
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.learner import check_finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.rollout import Batch
@@ -32,13 +33,6 @@ from pretrain.sim.velocity_range import read_velocity_ranges
 VISITED_STEPS = 240  # control steps of each world
 LATENT_NOISE = 0.6  # largest multiple of a random direction added to a latent
 FINAL_LR_SHARE = 0.05  # of the learning rate, after cosine decay
-
-
-@dataclass(frozen=True)
-class DistillConfig:
-    steps: int
-    lr: float  # at the beginning
-    batch: int  # rows of a step
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def distill_latents(
     visited: VisitedStates,
     library: MotionLibrary,
     clip_latents: Tensor,
-    config: DistillConfig,
+    config: GradientSteps,
     *,
     rng: Generator,
 ) -> float:

@@ -7,11 +7,12 @@ from copy import deepcopy
 import pytest
 import torch
 
-from pretrain.ase.clone import CloneConfig, CloneData, clone
+from pretrain.ase.clone import CloneData, clone
 from pretrain.ase.encoder import warm_encoder
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.symmetry import make_symmetry
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.learner import Diverged
 from pretrain.sim.env import ActionScale, pd_target
 from pretrain.sim.features import proprioception
@@ -40,7 +41,7 @@ def test_diverging_warm_start_raises_with_its_name(training_data, skeleton, rng)
     assert torch.equal(nets.encoder.clip_latents, latents)
     data = CloneData(library, nets.action_scale, latents, read_ground(library, skeleton))
     with pytest.raises(Diverged, match=r"the policy's warm start: its loss is (nan|inf)"):
-        clone(nets.policy, data, CloneConfig(steps=5, lr=1e30, batch=64), rng)
+        clone(nets.policy, data, GradientSteps(steps=5, lr=1e30, batch=64), rng)
 
 
 def test_cloning_fits_getup_under_any_z_and_walk_under_its_own(every_clip, skeleton, rng):
@@ -68,7 +69,7 @@ def test_cloning_fits_getup_under_any_z_and_walk_under_its_own(every_clip, skele
     cases = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in anywhere]]
     before = [error(*case) for case in cases]
     data = CloneData(library, scale, latents, read_ground(library, skeleton))
-    clone(nets.policy, data, CloneConfig(steps=300, lr=1e-3, batch=512), rng)
+    clone(nets.policy, data, GradientSteps(steps=300, lr=1e-3, batch=512), rng)
     after = [error(*case) for case in cases]
     assert max(a / b for a, b in zip(after, before, strict=True)) < 0.5
     assert max(after) < 0.25
@@ -80,7 +81,7 @@ def test_cloning_changes_the_policy_less_for_known_clips(every_clip, skeleton, r
     nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, symmetry=both, rng=rng)
     latents = nets.encoder.clip_latents
     ground = read_ground(library, skeleton)
-    config = CloneConfig(steps=300, lr=1e-3, batch=512)
+    config = GradientSteps(steps=300, lr=1e-3, batch=512)
     first = CloneData(library, nets.action_scale, latents, ground)
     clone(nets.policy, first, config, rng)
     before = deepcopy(nets.policy)

@@ -17,7 +17,6 @@ from pretrain.ase.discriminator import (
     style_reward,
 )
 from pretrain.ase.encoder import (
-    FitConfig,
     embed_clips,
     encoder_loss,
     fit_encoder,
@@ -32,6 +31,7 @@ from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.ase.symmetry import Symmetry
 from pretrain.ase_config import DiscConfig
 from pretrain.rl.adam import Adam
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
 
@@ -195,7 +195,7 @@ def test_an_encoder_is_fitted_to_given_latents(training_data, nets, rng):
     originals = torch.tensor(training_data.library.originals)
     given = sample_on_sphere(len(originals), 8, rng)[originals]  # a walk is its own mirror image
     nets.encoder.clip_latents.copy_(given)
-    fit_encoder(nets.encoder, training_data.demos, FitConfig(300, 1e-3, 256), rng)
+    fit_encoder(nets.encoder, training_data.demos, GradientSteps(300, 1e-3, 256), rng)
     assert torch.equal(nets.encoder.clip_latents, given)
     assert (embed_clips(nets.encoder, training_data.demos) * given).sum(-1).min() > 0.9
 

@@ -57,6 +57,13 @@ def test_fixed_latents_keep_their_places(rng: torch.Generator) -> None:
     assert largest_cosine(after, ORIGINALS) <= MAX_COSINE + 0.001
 
 
+def test_close_latents_that_are_all_fixed_move_no_others(rng: torch.Generator) -> None:
+    published = torch.eye(DIM)[:1].expand(2, -1)
+    latents = torch.cat([published, torch.eye(DIM)[1:3]])
+    fixed = torch.tensor([True, True, False, False])
+    assert separate_latents(latents, tuple(range(4)), rng, fixed=fixed) is latents
+
+
 @pytest.mark.parametrize("clips", [30, 60])
 def test_without_room_latents_are_spread_as_far_as_they_go(
     clips: int, rng: torch.Generator

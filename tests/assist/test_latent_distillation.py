@@ -7,14 +7,14 @@ from copy import deepcopy
 import pytest
 import torch
 
-from pretrain.ase.clone import CloneConfig, CloneData, clone
+from pretrain.ase.clone import CloneData, clone
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.latent_distillation import (
-    DistillConfig,
     VisitedStates,
     distill_latents,
 )
+from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.learner import Diverged
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import read_ground
@@ -42,7 +42,7 @@ def nets(training_data, skeleton, rng):
     data = CloneData(
         library, made.action_scale, made.encoder.clip_latents, read_ground(library, skeleton)
     )
-    clone(made.policy, data, CloneConfig(steps=300, lr=1e-3, batch=512), rng)
+    clone(made.policy, data, GradientSteps(steps=300, lr=1e-3, batch=512), rng)
     return made
 
 
@@ -60,7 +60,7 @@ def test_the_actions_of_a_walk_come_to_depend_on_the_latent(training_data, nets,
     latents = nets.encoder.clip_latents
     visited = visited_states(library, latents)
     before = deepcopy(nets.policy)
-    config = DistillConfig(steps=1000, lr=1e-3, batch=1024)
+    config = GradientSteps(steps=1000, lr=1e-3, batch=1024)
     distill_latents(nets.policy, visited, library, latents, config, rng=rng)
     walk, run = (library.names.index(name) for name in ("walk", "run"))
     obs = visited.obs[visited.z.eq(latents[walk]).all(-1)]
@@ -80,6 +80,6 @@ def test_the_actions_of_a_walk_come_to_depend_on_the_latent(training_data, nets,
 def test_diverging_distillation_raises_with_its_name(training_data, nets, rng):
     latents = nets.encoder.clip_latents
     visited = visited_states(training_data.library, latents)
-    config = DistillConfig(steps=5, lr=1e30, batch=64)
+    config = GradientSteps(steps=5, lr=1e30, batch=64)
     with pytest.raises(Diverged, match="the distillation of the policy"):
         distill_latents(nets.policy, visited, training_data.library, latents, config, rng=rng)
