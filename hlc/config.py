@@ -9,13 +9,21 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
-from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
+from pretrain.rl.field_types import (
+    Count,
+    Frozen,
+    Layers,
+    NotNegative,
+    Positive,
+    Rate,
+    Seconds,
+    Seed,
+    Share,
+)
 from pretrain.rl.run_fields import RUNS, STORE
 
-Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 
-
-class PPOConfig(Frozen):
+class ControllerPPOConfig(Frozen):
     """Steps are decisions, of `llc_steps` control steps each."""
 
     horizon: Count = Field(default=8, description="Decisions of each world per iteration")
@@ -201,7 +209,7 @@ class HlcConfig(RunConfig, PlayConfig):
     publish: bool = Field(default=True, description="Publish to the store at the end")
     # a narrower type, which is sound where fields are never assigned to
     eval: EvalConfig = EvalConfig()  # pyright: ignore[reportIncompatibleVariableOverride]
-    ppo: PPOConfig = PPOConfig()
+    ppo: ControllerPPOConfig = ControllerPPOConfig()
     clone: CloneConfig = CloneConfig()
     warm: WarmConfig = WarmConfig()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hlc.config import PPOConfig
+from hlc.config import ControllerPPOConfig
 from pretrain.rl.adam import Adam
 from pretrain.rl.learner import Learner
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 
 
-def make_policy_learner(ppo: PPOConfig, policy: GaussianPolicy) -> Learner:
+def make_policy_learner(ppo: ControllerPPOConfig, policy: GaussianPolicy) -> Learner:
     surrogate = clipped_surrogate(policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     return Learner(
         "policy",
@@ -22,7 +22,7 @@ def make_policy_learner(ppo: PPOConfig, policy: GaussianPolicy) -> Learner:
     )
 
 
-def make_value_learner(ppo: PPOConfig, value: Value) -> Learner:
+def make_value_learner(ppo: ControllerPPOConfig, value: Value) -> Learner:
     names = (*value.inputs.names, *FOR_VALUE)
     optimizer = Adam(value.parameters(), ppo.value_lr)
     return Learner("value", names, value_loss(value), optimizer, ppo.epochs, ppo.minibatch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
-from hlc.config import PPOConfig
+from hlc.config import ControllerPPOConfig
 from hlc.tasks.task import Task
 from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
@@ -41,7 +41,7 @@ class ControllerNets:
 
 
 def make_nets(
-    cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator
+    cfg: ControllerPPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator
 ) -> ControllerNets:
     """Fresh networks. The proprioception's normalizer is fixed by the clips; goals, in meters, need
     none."""

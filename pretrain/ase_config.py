@@ -8,9 +8,14 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Seconds, Share
-from pretrain.rl.ppo_config import Layers, PPOConfig
+from pretrain.rl.ppo_config import PPOConfig
 from pretrain.rl.returns import Critics
 from skills_store.reference import parse
+
+# Units of hidden layers, whose halves are swapped by a reflection (pretrain/rl/mirror_net.py).
+MirrorLayers = Annotated[
+    tuple[Annotated[int, Field(gt=0, multiple_of=2)], ...], Field(min_length=1)
+]
 
 
 class LatentConfig(Frozen):
@@ -61,6 +66,10 @@ class LatentConfig(Frozen):
 class SkillPPOConfig(PPOConfig):
     """The policy, its value net, and how they learn from a rollout (pretrain/rl/ppo.py)."""
 
+    hidden: MirrorLayers = Field(default=(256, 256), description="Units of the hidden layers")
+    value_hidden: MirrorLayers = Field(
+        default=(256, 128), description="Units of the value net's hidden layers"
+    )
     critics: Critics = Field(
         default="joint",
         description=(
@@ -94,7 +103,7 @@ class SkillPPOConfig(PPOConfig):
 class DiscConfig(Frozen):
     """The style prior: its net, loss and reward (pretrain/ase/discriminator.py)."""
 
-    hidden: Layers = Field(default=(256, 128), description="Units of the hidden layers")
+    hidden: MirrorLayers = Field(default=(256, 128), description="Units of the hidden layers")
     lr: Positive = Field(default=1e-4, description="Learning rate of the discriminator")
     rows: Count = Field(default=2048, description="Windows of each rollout that are used")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")
@@ -127,7 +136,7 @@ class DiscConfig(Frozen):
 class EncConfig(Frozen):
     """The encoder, its loss and reward, and the diversity of skills (pretrain/ase/encoder.py)."""
 
-    hidden: Layers = Field(default=(128, 128), description="Units of the hidden layers")
+    hidden: MirrorLayers = Field(default=(128, 128), description="Units of the hidden layers")
     lr: Positive = Field(default=2e-4, description="Learning rate of the encoder")
     rows: Count = Field(default=1024, description="Windows of each rollout that are used")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hlc.config import PlayConfig, PPOConfig, RunConfig, with_tasks
+from hlc.config import ControllerPPOConfig, PlayConfig, RunConfig, with_tasks
 from pretrain.ase_config import DiscConfig
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed
 
@@ -28,7 +28,7 @@ class AmpConfig(RunConfig):
         description="Control steps summed over the worlds: those of 3 million decisions",
     )
     task_reward_weight: NotNegative = Field(default=0.5, description="Weight of the task reward")
-    ppo: PPOConfig = PPOConfig(
+    ppo: ControllerPPOConfig = ControllerPPOConfig(
         horizon=16,
         gamma=0.97,
         lr=5e-5,

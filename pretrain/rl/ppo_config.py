@@ -7,9 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrain.rl.field_types import Count, Even, Frozen, NotNegative, Positive, Rate, Share
-
-Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
+from pretrain.rl.field_types import Count, Frozen, Layers, NotNegative, Positive, Rate, Share
 
 
 class PPOConfig(Frozen):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Seconds, Seed
-from pretrain.rl.ppo_config import Layers, PPOConfig
+from pretrain.rl.field_types import Count, Frozen, Layers, NotNegative, Positive, Seconds, Seed
+from pretrain.rl.ppo_config import PPOConfig
 from pretrain.rl.run_fields import RUNS
 
 

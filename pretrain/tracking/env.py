@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -42,6 +43,15 @@ def observe_targets(
     return torch.cat([offset, rotation, reference.joint_pos], -1).flatten(1)
 
 
+@dataclass(frozen=True)
+class TrackingConditions:
+    """What is observed of the reference, and when an episode ends."""
+
+    steps: tuple[int, ...]  # control steps ahead of the observed reference states
+    max_distance: float  # m
+    keep_differences: bool  # in a step's extras, for a discriminator
+
+
 class TrackingEnv:
     """An `Env` of `pretrain.rl.rollout`: observations are `obs` (N, 13 + 2 J) and `target`, those
     of `observe_targets`.
@@ -57,16 +67,13 @@ class TrackingEnv:
         action_scale: ActionScale,
         references: References,
         reward: PoseReward,
-        *,
-        steps: Sequence[int],
-        max_distance: float,
+        conditions: TrackingConditions,
     ):
         self.env = env
         self.action_scale = action_scale
         self.references = references
         self.reward = reward
-        self.steps = steps
-        self.max_distance = max_distance
+        self.conditions = conditions
         self.num_envs = env.num_envs
         self.reset(torch.arange(self.num_envs))
 
@@ -80,8 +87,9 @@ class TrackingEnv:
     def observe(self, ids: Tensor | None = None) -> Batch:
         rows = ALL if ids is None else ids
         env = self.env
+        steps = self.conditions.steps
         target = observe_targets(
-            self.references, env.state()[rows], env.clip[rows], self.times()[rows], self.steps
+            self.references, env.state()[rows], env.clip[rows], self.times()[rows], steps
         )
         return {"obs": env.obs(rows), "target": target}
 
@@ -96,26 +104,26 @@ class TrackingEnv:
 
     def step(self, action: Tensor) -> Step:
         """One control step under actions (N, J), in units of the action scale. `extras`:
-        `difference` (N, F + 4 + J) of `pose_difference`, and `distance` (N,) m, the mean of
-        `point_distances`."""
+        `distance` (N,) m, the mean of `point_distances`, and with `keep_differences` `difference`
+        (N, F + 4 + J) of `pose_difference`."""
         outcome = self.env.step(self.action_scale.target(action), self.env.clip)
         pose = self.pose()
         reference = self.reference()
         distances = point_distances(pose, reference)
-        is_far = distances.amax(-1) > self.max_distance
+        is_far = distances.amax(-1) > self.conditions.max_distance
         # a clip that rises may lie for as long as it does
         fell = outcome.fell & ~self.env.falls.ground.rising[self.env.clip]
         terminated = fell | outcome.broken | is_far
+        extras = {"distance": distances.mean(-1)}
+        if self.conditions.keep_differences:
+            extras["difference"] = pose_difference(pose, reference)
         ended = self.references.ended(self.env.clip, self.times())
         return Step(
             next_obs=self.observe(),
             reward=~terminated * self.reward(pose, reference),
             terminated=terminated,
             truncated=(outcome.timed_out | ended) & ~terminated,
-            extras={
-                "difference": pose_difference(pose, reference),
-                "distance": distances.mean(-1),
-            },
+            extras=extras,
         )
 
     def snapshot(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from pretrain.tracking.discriminator import (
     difference_reward,
     make_difference_learner,
 )
-from pretrain.tracking.env import TrackingEnv, observe_targets
+from pretrain.tracking.env import TrackingConditions, TrackingEnv, observe_targets
 from pretrain.tracking.pose import pose_difference
 from pretrain.tracking.references import References, make_references
 from pretrain.training_data import TrainingData, control_steps
@@ -93,14 +93,10 @@ def make_env(cfg: TrackingConfig, data: TrainingData, num_envs: int, rng: Genera
     scale = ActionScale.from_library(data.library)
     seconds = cfg.episode_length + max(cfg.tar_obs_steps) / CONTROL_RATE
     references = make_references(data.library, skeleton, seconds)
-    return TrackingEnv(
-        env,
-        scale,
-        references,
-        reward,
-        steps=cfg.tar_obs_steps,
-        max_distance=cfg.pose_termination_dist,
+    conditions = TrackingConditions(
+        cfg.tar_obs_steps, cfg.pose_termination_dist, keep_differences=cfg.reward == "add"
     )
+    return TrackingEnv(env, scale, references, reward, conditions)
 
 
 def make_nets(

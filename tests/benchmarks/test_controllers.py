@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import controllers
-from hlc.config import CONFIG_MODEL, PPOConfig
+from hlc.config import CONFIG_MODEL, ControllerPPOConfig
 from skills_store.store import Store
 from tests.hlc.bodies import publish_skills
 
@@ -26,7 +26,7 @@ def test_reported_ratio_matches_the_two_reported_rates(tmp_path, monkeypatch):
         skill=publish_skills(store).version.pinned,
         store=str(tmp_path),
         num_envs=4,
-        ppo=PPOConfig(horizon=4, epochs=1, minibatch=8, hidden=(16,)),
+        ppo=ControllerPPOConfig(horizon=4, epochs=1, minibatch=8, hidden=(16,)),
         threads=1,
     )
     measured = controllers.measure(cfg, "toy", 1)

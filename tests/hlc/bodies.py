@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hlc.config import CONFIG_MODEL, HlcConfig, PPOConfig
+from hlc.config import CONFIG_MODEL, ControllerPPOConfig, HlcConfig
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.placement import place
@@ -51,7 +51,7 @@ def publish_skills(
 
 def make_toy(parent: Parent, store: Store, runs: Path) -> HlcConfig:
     """Two iterations of eight decisions in four worlds."""
-    ppo = PPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
+    ppo = ControllerPPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
     return CONFIG_MODEL(
         skill=parent.version.pinned,
         num_envs=4,

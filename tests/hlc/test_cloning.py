@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hlc.cloning import clone_planner, collect_labels
-from hlc.config import CONFIG_MODEL, CloneConfig, HlcConfig, PlanConfig, PPOConfig
+from hlc.config import CONFIG_MODEL, CloneConfig, ControllerPPOConfig, HlcConfig, PlanConfig
 from hlc.parent import Parent
 from hlc.task_env import on_sphere
 from hlc.train import build, controller_objective, run
@@ -21,7 +21,7 @@ def cfg(puppet_skills: Parent) -> HlcConfig:
         threads=1,
         num_envs=32,
         episode_length=4.0,
-        ppo=PPOConfig(hidden=(64, 64)),
+        ppo=ControllerPPOConfig(hidden=(64, 64)),
         plan=PlanConfig(candidates=16, horizon=10),
         clone=CloneConfig(decisions=3000, worlds=64, epochs=30),
     )

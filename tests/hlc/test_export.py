@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hlc.config import CONFIG_MODEL, PPOConfig
+from hlc.config import CONFIG_MODEL, ControllerPPOConfig
 from hlc.export import export_policy
 from hlc.nets import make_nets
 from hlc.parent import Parent
@@ -20,7 +20,9 @@ def test_exported_graph_matches_the_network_and_is_admitted(name: str, parent: P
     """Also on displaced states and on goals hundreds of meters away."""
     task = CONFIG_MODEL(task=name).chosen_task()
     rng = torch.Generator().manual_seed(0)
-    nets = make_nets(PPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng)
+    nets = make_nets(
+        ControllerPPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng
+    )
     recorded = clip_states(parent, 64).flatten()
     exported = export_policy(nets.policy, task, parent, recorded, 0)
     admit(name, exported.data, exported.graph)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from hlc.config import CONFIG_MODEL, EvalConfig, HlcConfig, PPOConfig
+from hlc.config import CONFIG_MODEL, ControllerPPOConfig, EvalConfig, HlcConfig
 from hlc.evaluate import main as evaluate
 from hlc.evaluate import trained_config
 from hlc.export import ControllerGraph
@@ -105,7 +105,9 @@ def published(store: Store, puppet_skills: Parent, runs: Path) -> Controller:
         episode_length=4.0,
         disc_reward_weight=0.0,
         # a puppet responds at once: it needs neither slow exploration nor a long horizon
-        ppo=PPOConfig(gamma=0.95, action_std=0.2, noise_color=0.5, minibatch=256, hidden=(64, 64)),
+        ppo=ControllerPPOConfig(
+            gamma=0.95, action_std=0.2, noise_color=0.5, minibatch=256, hidden=(64, 64)
+        ),
         eval=EvalConfig(episodes=24),
         runs=str(runs),
         store=str(store.root),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from hlc.config import EvalConfig, HlcConfig, PPOConfig, WarmConfig
+from hlc.config import ControllerPPOConfig, EvalConfig, HlcConfig, WarmConfig
 from hlc.export import ControllerGraph
 from hlc.parent import Parent
 from hlc.train import ControllerTraining, build, run
@@ -88,7 +88,10 @@ def test_the_new_controller_is_bound_to_the_newer_library(update: Update) -> Non
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"ppo": PPOConfig(hidden=(8,))}, r"ppo.hidden is \[8\], and the published network has"),
+        (
+            {"ppo": ControllerPPOConfig(hidden=(8,))},
+            r"ppo.hidden is \[8\], and the published network has",
+        ),
         ({"task": "speed"}, "warm.controller=reach@1 is of the task 'reach'; expected 'speed'"),
     ],
 )

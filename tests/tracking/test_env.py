@@ -119,7 +119,7 @@ def test_a_single_body_far_from_its_reference_terminates_the_episode(env: Tracki
     joint_pos = state.joint_pos.clone()
     joint_pos[:, 9] += 1.5  # the right elbow
     env.env.backend.place(ALL, replace(state, joint_pos=joint_pos))
-    env.max_distance = 0.1
+    env.conditions = replace(env.conditions, max_distance=0.1)
     step = env.step(follow(env))
     assert step.terminated.all()
     assert step.extras["distance"].max() < 0.1  # the mean over root and key bodies
@@ -147,7 +147,7 @@ def test_lying_for_long_is_no_failure_in_a_clip_that_rises(
     env = make_env(TrackingConfig(threads=1), every_clip, 1, rng)
     clip = torch.tensor([every_clip.library.names.index("getup_faceup")])
     env.env.begin(torch.zeros(1, dtype=torch.long), clip, torch.zeros(1))
-    env.max_distance = 10.0
+    env.conditions = replace(env.conditions, max_distance=10.0)
     lying = env.action_scale.action(env.env.state().joint_pos)
     steps = round(float(every_clip.library.durations[clip]) * CONTROL_RATE) - 1
     for _ in range(steps):

@@ -30,7 +30,7 @@ VARIANTS = [
 ]
 
 
-SMALL_ADD = AddConfig(rows=32, minibatch=32, disc_replay_samples=4, hidden=(16,))
+SMALL_ADD = AddConfig(rows=32, minibatch=32, disc_replay_samples=4, hidden=(15,))
 
 
 def small(tmp_path: Path, **settings: Any) -> TrackingConfig:
@@ -38,7 +38,7 @@ def small(tmp_path: Path, **settings: Any) -> TrackingConfig:
     return TrackingConfig(
         num_envs=8,
         samples=128,
-        ppo=PPOConfig(horizon=8, minibatch=32, hidden=(16,), value_hidden=(16,), noise_color=0.0),
+        ppo=PPOConfig(horizon=8, minibatch=32, hidden=(15,), value_hidden=(15,), noise_color=0.0),
         add=SMALL_ADD if settings.get("reward") == "add" else AddConfig(),
         eval=TrackingEvalConfig(episodes=4),
         runs=str(tmp_path),
