@@ -188,7 +188,9 @@ def test_gc_of_a_missing_store_creates_nothing(tmp_path: Path) -> None:
             store.gc(grace)
 
 
-def test_gc_waits_for_a_publish_in_progress(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gc_waits_for_a_publish_in_progress(
+    store: Store, blocked_flock: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Blobs on the disk whose record is not yet there look like garbage."""
     at_the_record = threading.Event()
     go_on = threading.Event()
@@ -205,8 +207,7 @@ def test_gc_waits_for_a_publish_in_progress(store: Store, monkeypatch: pytest.Mo
     publisher.start()
     at_the_record.wait()
     sweeper.start()
-    sweeper.join(0.2)
-    assert sweeper.is_alive()  # it waits
+    assert blocked_flock.wait(60)
     go_on.set()
     publisher.join()
     sweeper.join()

@@ -290,12 +290,14 @@ def test_store_of_a_later_layout_refuses_signatures(
         signed(later, "humanoid", keys / "old")
 
 
-def test_signing_waits_for_the_sweep_lock(store: Store, keys: Path) -> None:
+def test_signing_waits_for_the_sweep_lock(
+    store: Store, keys: Path, blocked_flock: threading.Event
+) -> None:
     with (store.root / "lock/access").open() as access:
         fcntl.flock(access, fcntl.LOCK_EX)
         waiting = threading.Thread(target=signed, args=(store, "humanoid", keys / "old"))
         waiting.start()
-        waiting.join(0.2)
+        assert blocked_flock.wait(60)
         assert store.signatures("humanoid").read_envelopes(store.resolve("humanoid").digest) == ()
     waiting.join(60)
     assert len(store.signatures("humanoid").read_envelopes(store.resolve("humanoid").digest)) == 1
