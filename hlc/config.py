@@ -158,6 +158,16 @@ class TaskConfig(Frozen):
             raise ValueError(f"no task {name!r}; there are: {', '.join(TASKS)}")
         return name
 
+    @model_validator(mode="after")
+    def _check_tasks(self) -> TaskConfig:
+        for name, kind in TASKS.items():
+            if name != self.task and getattr(self, name, kind()) != kind():
+                raise ValueError(
+                    f"{name}.* has no effect with task={self.task}; expected {self.task}.* "
+                    f"or task={name}"
+                )
+        return self
+
     def chosen_task(self) -> Task:
         """The task called `task`, with its parameters."""
         return getattr(self, self.task)
@@ -212,6 +222,17 @@ class HlcConfig(RunConfig, PlayConfig):
     ppo: ControllerPPOConfig = ControllerPPOConfig()
     clone: CloneConfig = CloneConfig()
     warm: WarmConfig = WarmConfig()
+
+    @model_validator(mode="after")
+    def _check_warm(self) -> HlcConfig:
+        samples = self.warm.value_samples
+        begins_fresh = not self.warm.controller and not self.clone.decisions
+        if begins_fresh and samples != WarmConfig().value_samples:
+            raise ValueError(
+                f"warm.value_samples {samples} has no effect without a policy to hold; expected "
+                "warm.controller=NAME@N or clone.decisions=N"
+            )
+        return self
 
 
 Config = TypeVar("Config", bound=TaskConfig)

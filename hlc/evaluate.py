@@ -35,7 +35,7 @@ from hlc.tasks.parameters import make_task
 from hlc.tasks.task import Task
 from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.options import parse_flag, parse_int, parse_options
+from pretrain.options import name_reference, parse_flag, parse_int, parse_options
 from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError, WrongKind
 from skills_store.open import open_store
@@ -163,7 +163,9 @@ def trained_config(version: Version) -> HlcConfig:
     """The configuration of a controller's training. Raises ValueError for a state machine, which
     has none."""
     config = _read_lineage(version)
-    return CONFIG_MODEL.model_validate({key: x for key, x in config.items() if key != PARENT})
+    # defaults of other tasks may have been others when it was trained
+    unread = {PARENT, *TASKS} - {config.get("task")}
+    return CONFIG_MODEL.model_validate({key: x for key, x in config.items() if key not in unread})
 
 
 def trained_task(label: str, version: Version, changes: Mapping[str, Any]) -> Task:
@@ -212,8 +214,9 @@ def main(arguments: list[str]) -> int:
         "seed": "4321",
         "json": "false",
     }
-    of_task = [argument for argument in arguments if "." in argument.partition("=")[0]]
     try:
+        arguments = name_reference(arguments, "controller")
+        of_task = [argument for argument in arguments if "." in argument.partition("=")[0]]
         options = parse_options([x for x in arguments if x not in of_task], defaults)
         as_json = parse_flag(options, "json")
         planner = parse_int(options, "planner", 0)

@@ -59,7 +59,9 @@ def run(cfg: PlayConfig) -> int:
     parent = open_parent(store, cfg.skill)
     n = cfg.plan.episodes
     planner = Stopwatch(make_planner(parent, cfg, n, seed=cfg.eval.seed))
-    players: dict[str, Decide] = {"planner": planner, **random_players(parent, cfg, n)}
+    players: dict[str, Decide] = {"planner": planner}
+    for name, player in random_players(parent, cfg, n).items():
+        players[f"random ({name})"] = player
     if fixed := best_fixed(parent, cfg, n):
         players[f"fixed z ({fixed[0]})"] = fixed[1]
     print(f"{cfg.task} on {parent.version.ref}, {n} episodes of {cfg.episode_length:g} s")

@@ -145,7 +145,7 @@ def run(cfg: HlcConfig) -> int:
     began = time.monotonic()
     store = open_store(cfg.store)
     if cfg.publish:
-        store.check_kind(cfg.task, "controller")
+        store.prepare(cfg.task, "controller")
     parent = open_parent(store, cfg.skill)
     # `latest` may move during training; a resumed run must use the version it began with
     pinned: dict[str, object] = {"skill": parent.version.pinned}

@@ -30,12 +30,14 @@ def command(
     """
     try:
         sweep = [argument for argument in arguments if argument not in MULTIRUN]
-        for overrides in expand_sweep(sweep) if len(sweep) < len(arguments) else [sweep]:
-            status = run(load_config(kind, module, overrides))
+        runs = expand_sweep(sweep) if len(sweep) < len(arguments) else [sweep]
+        # all before the first run: an error in the last would be found after hours
+        for config in [load_config(kind, module, overrides) for overrides in runs]:
+            status = run(config)
             if status:
                 return status
         return 0
-    except (StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
+    except (StoreError, KeyError, ValueError, RuntimeError, OSError, MemoryError) as error:
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2

@@ -78,7 +78,10 @@ def parse(arguments: list[str]) -> Request:
     quick = parse_flag(options, "quick")
     without_effect = [a for a in arguments if a.startswith(("episodes=", "out="))]
     if quick and without_effect:
-        raise ValueError(f"{without_effect[0]} has no effect with quick=true; expected one of them")
+        raise ValueError(
+            f"{without_effect[0]} has no effect with quick=true; expected quick=true alone, or "
+            f"{without_effect[0]} without it"
+        )
     unusual = [
         Path(options[key]).stem for key, usual in CONDITIONS.items() if options[key] != usual
     ]

@@ -21,6 +21,15 @@ def parse_options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[st
     return options
 
 
+def name_reference(arguments: Sequence[str], key: str) -> list[str]:
+    """`arguments` with the one that is not key=value, a reference as humanoid@4, as that of `key`.
+    ConfigError for two references."""
+    references = [argument for argument in arguments if "=" not in argument]
+    if len(references) > 1:
+        raise ConfigError(f"{' '.join(references)}: expected one reference")
+    return [argument if "=" in argument else f"{key}={argument}" for argument in arguments]
+
+
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The `arguments` that are not key=value, and those that are. A path may have a "=" after its
     first "/"."""

@@ -23,6 +23,8 @@ TOP_KEYS = 6  # keys outside of groups that are shown where none is near
 MAX_NEAR = 4  # keys shown for an unknown one
 # values of keys that are not text
 VALUES = "a number, true, false, null, a word, or a list as [256,256]"
+# reasons of pydantic in Python's terms, in those of the command line
+REASONS = {"tuple_type": "expected a list, as [256,256]"}
 MAX_REASON = 200  # characters of Hydra's message
 
 
@@ -64,7 +66,7 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
 def describe_error(error: ErrorDetails) -> str:
     """The key, what was expected, and the value; a rule over several keys has its own message."""
     key = ".".join(map(str, error["loc"]))
-    reason = error["msg"].removeprefix("Value error, ")
+    reason = REASONS.get(error["type"], error["msg"].removeprefix("Value error, "))
     message = f"{key}: {reason}" if key else reason
     if isinstance(error["input"], dict):
         return message

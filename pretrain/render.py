@@ -38,7 +38,7 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.rollout import hold_skill, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import clips_of
-from pretrain.options import parse_flag, parse_options
+from pretrain.options import name_reference, parse_flag, parse_options
 from pretrain.sim.velocity_range import level_velocity
 from pretrain.training_data import control_steps
 from skills_store import places
@@ -132,7 +132,7 @@ def main(arguments: list[str]) -> int:
     try:
         usual = str(places.cards() / "skills.png")
         others = {"skill": "humanoid@latest", "store": "", "clips": "", "random": "false"}
-        options = parse_options(arguments, {**others, "out": usual})
+        options = parse_options(name_reference(arguments, "skill"), {**others, "out": usual})
         if not options["out"].endswith(".png"):
             raise ValueError(f"out={options['out']}: name a .png")
         with_random = parse_flag(options, "random")

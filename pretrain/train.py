@@ -77,7 +77,7 @@ def run(cfg: PretrainConfig) -> int:
     start = time.monotonic()
     store = open_store(cfg.store) if cfg.publish else None  # checked before training
     if store is not None:
-        store.check_kind(cfg.name, "skills")
+        store.prepare(cfg.name, "skills")
     find_parent(cfg)  # likewise
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in data.dataset.doubts:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -194,7 +195,9 @@ def describe(error: ValidationError) -> str:
     """The first thing wrong with the settings, in one line."""
     first = error.errors()[0]
     name = "_".join(["REPERTOIRE", *map(str, first["loc"])]).upper()
-    return f"{name}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    return f"{name}: {first['msg']}, got {first['input']!r}"
 
 
 @contextmanager
@@ -211,10 +214,12 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
-    return (
-        ", ".join(names)
-        or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
-    )
+    if not names:
+        return f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
+    served = ", ".join(names)
+    if "://" in str(settings.store) or Path(settings.store).exists():
+        return served
+    return f"{served}: bundled versions only, as there is no store {settings.store}"
 
 
 def _fail(reason: str) -> int:

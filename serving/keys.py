@@ -10,6 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from serving.access.keys import SCOPES, Key, hold_lock, make_key, read, write
 from skills_store import places
 from skills_store.errors import StoreError
@@ -37,6 +39,11 @@ def main() -> int:
     options = parser.parse_args()
     try:
         print(_done(options), end="")
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        print(f"serving.keys: {field}: {first['msg']}, got {first['input']!r}", file=sys.stderr)
+        return 2
     except (OSError, ValueError) as error:
         print(f"serving.keys: {' '.join(str(error).split())[:300]}", file=sys.stderr)
         return 2

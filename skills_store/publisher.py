@@ -29,6 +29,13 @@ def _ignore_progress(file: str, size: int) -> None:
 class StorePublisher(StoreReader):
     """Adds versions and signatures to a store."""
 
+    def prepare(self, name: str, kind: str) -> None:
+        """Make the store if there is none: what would refuse a version of `name` after its training
+        is raised before it. WrongKind as `check_kind`, FailedWrite where nothing can be written."""
+        self.check_kind(name, kind)
+        with self._storage.locks.hold_shared(f"{name} cannot be published"):
+            pass
+
     def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve`
         will return.

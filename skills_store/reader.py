@@ -93,7 +93,7 @@ class StoreReader:
         except (UnknownSkill, UnknownVersion, CorruptStore, OSError):
             return
         if latest.manifest.kind != kind:
-            raise WrongKind(latest.ref, latest.manifest.kind, f"{kind}, or another name")
+            raise WrongKind(latest.ref, latest.manifest.kind, kind, "choose another name")
 
     def read(self, version: Version, file: str) -> bytes:
         """The published bytes, checked again: CorruptBlob if one bit differs."""

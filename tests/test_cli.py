@@ -15,7 +15,7 @@ from pretrain.cli import command, expand_sweep, program
 from pretrain.config import PretrainConfig
 from pretrain.help_text import describe_config
 from pretrain.motion.recipe import load_recipe
-from pretrain.options import parse_options, split_arguments
+from pretrain.options import name_reference, parse_options, split_arguments
 from pretrain.overrides import ConfigError, find_near, load_config
 from pretrain.rl.run_folder import lock_run_folder
 from skills_store import places
@@ -274,6 +274,21 @@ def test_sweep_expands_to_every_combination_and_keeps_text():
     assert len(swept) == 4
     assert swept[0] == ["preset=toy", "seed=1", "ppo.lr=0.0001", "motions=/a b/c=1.yaml"]
     assert [one[1] for one in swept] == ["seed=1", "seed=1", "seed=2", "seed=2"]
+
+
+def test_a_sweep_with_an_invalid_value_begins_no_run(capsys):
+    assert command(pytest.fail, PretrainConfig, "pretrain.conf", ["-m", "seed=1,x"]) == 2
+    assert "seed: Input should be a valid integer" in capsys.readouterr().err
+
+
+def test_a_number_in_place_of_a_list_is_refused_in_the_terms_of_the_command_line():
+    assert get_error("ppo.hidden=256") == "ppo.hidden: expected a list, as [256,256], got 256"
+
+
+def test_one_reference_may_stand_without_its_key():
+    assert name_reference(["a@1", "out=x"], "skill") == ["skill=a@1", "out=x"]
+    with pytest.raises(ConfigError, match="a@1 b@2: expected one reference"):
+        name_reference(["a@1", "b@2"], "skill")
 
 
 def test_a_sweep_runs_in_order_and_stops_at_the_first_failure():

@@ -9,10 +9,14 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from hlc.config import CONFIG_MODEL
+from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.parent import open_parent
+from hlc.tasks import TASKS
+from hlc.tasks.parameters import make_task
 from hlc.worlds import make_worlds
+from pretrain.overrides import ConfigError, describe_error
 from pretrain.rl.rollout import Batch
 from skills_store.open import open_store
 
@@ -33,6 +37,18 @@ class DecisionResult:
     success: Bools  # the goal is met, and the world has not failed
 
 
+def make_config(task: str, settings: dict[str, Any]) -> HlcConfig:
+    """The configuration of `task` with `settings`. Raises ConfigError for an invalid value, with
+    the parameters that exist where it is one of the task's."""
+    values = {"task": task} | settings
+    if task in TASKS and task in settings:
+        values[task] = make_task(task, task, settings[task])
+    try:
+        return CONFIG_MODEL.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("; ".join(map(describe_error, error.errors()))) from None
+
+
 class TaskBatch:
     """N worlds. An observation is the heading-local proprioception, then the goal's features; an
     action is z, of any length but 0."""
@@ -45,9 +61,7 @@ class TaskBatch:
         for key in settings:
             if key not in has_effect:
                 raise ValueError(f"{key} is no key of this environment: {', '.join(has_effect)}")
-        cfg = CONFIG_MODEL.model_validate(
-            {"task": task, "skill": skill, "num_envs": num_envs} | settings
-        )
+        cfg = make_config(task, {"skill": skill, "num_envs": num_envs} | settings)
         parent = open_parent(open_store(cfg.store), cfg.skill)
         self._starts = torch.Generator()
         self._goals = torch.Generator()

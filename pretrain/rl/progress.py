@@ -29,8 +29,9 @@ class Progress:
         if now - self._shown >= self._interval or done >= self._total:
             self._shown = now
             rate = (done - self._first) / max(now - self._started, 1e-9)
-            minutes = (self._total - done) / max(rate, 1e-9) / 60
-            share = f"{self._label} {done / self._total:6.1%}"
+            minutes = max(0, self._total - done) / max(rate, 1e-9) / 60
+            # the last iteration may exceed the total
+            share = f"{self._label} {min(1.0, done / self._total):6.1%}"
             print(f"{share}  {rate:,.0f}/s  {minutes:.1f} min left  {note}", flush=True)
 
     def close(self) -> None:

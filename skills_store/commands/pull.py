@@ -6,6 +6,8 @@ import argparse
 
 from skills_store.commands.arguments import parse_store
 from skills_store.commands.push import copy_and_print
+from skills_store.disk import store_folder
+from skills_store.errors import NotAStore, UnknownSkill
 from skills_store.open import open_store
 from skills_store.store import Store
 
@@ -16,4 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
-    return copy_and_print(args, open_store(args.origin, bundled=False), store)
+    origin = open_store(args.origin, bundled=False)
+    try:
+        return copy_and_print(args, origin, store)
+    except UnknownSkill:
+        if store_folder.is_store(origin.root):
+            raise
+        raise NotAStore(origin.location, "nothing was ever published there") from None

@@ -117,12 +117,13 @@ class WrongKind(StoreError):
 
     code = "wrong_kind"
 
-    def __init__(self, ref: str, kind: str, expected: str) -> None:
-        super().__init__(ref, kind, expected)
+    def __init__(self, ref: str, kind: str, expected: str, advice: str = "") -> None:
+        super().__init__(ref, kind, expected, advice)
 
     def __str__(self) -> str:
-        ref, kind, expected = self.args
-        return f"{ref} is of kind {kind!r}, not {expected!r}"
+        ref, kind, expected, advice = self.args
+        message = f"{ref} is of kind {kind!r}, not {expected!r}"
+        return f"{message}; {advice}" if advice else message
 
 
 class UnusableGraph(StoreError):

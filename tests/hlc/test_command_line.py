@@ -59,6 +59,8 @@ def test_planning_refuses_keys_of_a_training(
         ("reach.depth=1", "reach.body"),
         ("ppo.gamma=2", "ppo.gamma"),
         ("reach.height_min=3", "height_max"),
+        ("speed.speed_max=2", "speed.* has no effect with task=reach; expected reach.*"),
+        ("warm.value_samples=100", "expected warm.controller=NAME@N or clone.decisions=N"),
         ("skill=biped", "humanoid"),
         ("skill=humanoid@99", "1"),
     ],

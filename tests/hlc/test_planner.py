@@ -230,7 +230,7 @@ def test_the_program_prints_a_row_for_each_player(
     where = [f"store={store.root}", f"skill={puppet_skills.version.ref}"]
     assert plan.main([*arguments, *where, "plan.episodes=2", "plan.candidates=4"]) == 0
     printed = capsys.readouterr().out
-    for row in ("planner ", "redrawn", "held", "decisions/s"):
+    for row in ("planner ", "random (redrawn)", "random (held)", "decisions/s"):
         assert row in printed
     assert plan.main(["task=fly"]) == 2
     assert "no task 'fly'; there are: reach, speed" in capsys.readouterr().err

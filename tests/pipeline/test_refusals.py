@@ -20,7 +20,7 @@ from pretrain.training_data import load_training_data
 from skills_store import places
 from tests.pipeline.small import SMALL, learned, toy
 from tests.rl.nan_loss import spoil_value_loss
-from tests.skills_store.full import run_with_files_of_at_most
+from tests.skills_store.full import files_of_at_most, run_with_files_of_at_most
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,17 @@ def test_invalid_configuration_error_lists_valid_values(arguments, message, caps
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+def test_store_that_cannot_be_written_is_refused_before_training(tmp_path, capsys):
+    (tmp_path / "store").write_text("a file")
+    assert main(["preset=toy", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]) == 2
+    assert "it is a file, or lies in one; name a folder" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    with files_of_at_most(0):
+        assert main(["preset=toy", f"runs={tmp_path}/runs", f"store={tmp_path}/full"]) == 2
+    assert "toy cannot be published: File too large" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_unreadable_number_error_names_file_and_frame(tmp_path, capsys):

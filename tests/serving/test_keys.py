@@ -224,6 +224,8 @@ def test_add_command_prints_the_key_and_stores_its_digest(tmp_path, monkeypatch,
     assert run("ls")[1].out == "game\tact,encode\t5.0\n"
     code, captured = run("add", "game", "act")
     assert (code, captured.err.count("\n")) == (2, 1)
+    error = run("add", "x", "act", "--rate=-3")[1].err
+    assert "rate: Input should be greater than 0, got -3.0" in error
     assert run("rm", "nobody")[0] == 2
     assert run("rm", "game")[0] == 0
     assert json.loads(file.read_text()) == {"keys": []}

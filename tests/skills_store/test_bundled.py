@@ -200,7 +200,7 @@ def test_a_bundled_version_is_imported_once(store: Store, tmp_path: Path) -> Non
 
 def test_a_name_keeps_its_kind(store: Store) -> None:
     library = store.resolve("humanoid")
-    with pytest.raises(WrongKind, match="humanoid@2 is of kind 'skills', not 'controller"):
+    with pytest.raises(WrongKind, match="humanoid@2 is of kind 'skills', not 'controller'; choose"):
         tiny.publish_tiny_controller(store, library, name="humanoid")
     with pytest.raises(WrongKind, match="reach@1 is of kind 'controller', not 'skills"):
         tiny.publish_tiny(store, name="reach")
@@ -254,7 +254,7 @@ def test_named_store_includes_bundle_and_copy_sources_do_not(
     named = str(commands.parent / "named")
     assert main(["--store", named, "show", "humanoid@4"]) == 0
     assert main(["pull", "humanoid@4", "--from", named]) == 2
-    assert "no skill 'humanoid'" in capsys.readouterr().err
+    assert "named is not a store: nothing was ever published" in capsys.readouterr().err
     assert main(["push", "humanoid@4", "--to", named]) == 0
     assert Store(named).resolve("humanoid").number == 4
 

@@ -134,6 +134,21 @@ def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
         gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reach": {"bdy": "head"}}, "bdy: .*; parameters of reach: .*body"),
+        ({"episode_length": -1}, "^episode_length: Input should be greater .*, got -1$"),
+        ({"speed": {}}, "speed is no key"),
+    ],
+)
+def test_invalid_value_error_names_it_and_what_exists(
+    where: dict[str, object], settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gymnasium.make("repertoire/Reach-v0", **where | settings)
+
+
 def test_a_key_of_training_alone_is_refused(where: dict[str, object]) -> None:
     """The environments would ignore it."""
     with pytest.raises(ValueError, match="fall_penalty is no key"):

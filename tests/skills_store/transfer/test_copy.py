@@ -257,6 +257,9 @@ def test_push_and_pull_commands(
         main(["--store", str(target.root), "pull", "humanoid@9", "--from", str(source.root)]) == 2
     )
     assert "there are: 1-3" in capsys.readouterr().err
+    nowhere = target.root / "nowhere"
+    assert main(["--store", str(target.root), "pull", "humanoid", "--from", str(nowhere)]) == 2
+    assert f"{nowhere} is not a store: nothing was ever published" in capsys.readouterr().err
 
 
 def test_copy_of_a_version_missing_in_the_source_is_refused(source: Store, target: Store) -> None:
