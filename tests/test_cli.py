@@ -277,8 +277,15 @@ def test_sweep_expands_to_every_combination_and_keeps_text():
 
 
 def test_a_sweep_with_an_invalid_value_begins_no_run(capsys):
-    assert command(pytest.fail, PretrainConfig, "pretrain.conf", ["-m", "seed=1,x"]) == 2
+    seeds: list[int] = []
+
+    def run(cfg: PretrainConfig) -> int:
+        seeds.append(cfg.seed)
+        return 0
+
+    assert command(run, PretrainConfig, "pretrain.conf", ["-m", "seed=1,x"]) == 2
     assert "seed: Input should be a valid integer" in capsys.readouterr().err
+    assert not seeds
 
 
 def test_a_number_in_place_of_a_list_is_refused_in_the_terms_of_the_command_line():
