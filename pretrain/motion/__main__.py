@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from skills_store.processors import count_processors
@@ -68,27 +67,30 @@ def preview(args: argparse.Namespace) -> int:
 
 
 def convert(args: argparse.Namespace) -> int:
-    """Existing files are kept, so that an interrupted run continues where it was."""
+    """A target is kept where its inputs are as they were, so that an interrupted run continues
+    where it was, and, with a line on stderr, where `convert` is not known to have written it."""
     from pretrain.motion.clip import ClipError
-    from pretrain.motion.files import find_files, load_file, place_converted, write_whole
-    from pretrain.motion.importers import npz
+    from pretrain.motion.conversion import Conversion
+    from pretrain.motion.files import find_files, place_converted
 
     folder = Path(args.out)
     targets = place_converted(find_files(args.path), folder)
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     for file, target in targets.items():
-        if target.exists() and not args.force:
-            continue
+        conversion = Conversion(file, target, args.character, args.source, args.licence)
         try:
-            clip = load_file(file, args.character)
+            if not args.force and (obstacle := conversion.find_obstacle()):
+                print(f"{target}: kept, for {obstacle}; --force replaces it", file=sys.stderr)
+                continue
+            if not args.force and conversion.is_done():
+                continue
+            clip = conversion.read()
         except (ClipError, OSError) as error:
             failed += 1
             print(error, file=sys.stderr)
             continue
-        source = args.source or clip.source or file.name
-        licence = args.licence or clip.licence
-        write_whole(target, npz.write(replace(clip, source=source, licence=licence)))
+        conversion.write(clip)
         for line in clip.warnings:
             print(line, file=sys.stderr)
         print(f"{target}: {len(clip)} frames")
@@ -153,7 +155,7 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command.add_argument("out", metavar="FOLDER")
     command.add_argument("--source", default="", help="where the captures are from, kept in each")
     command.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
-    command.add_argument("--force", action="store_true", help="also files that are there already")
+    command.add_argument("--force", action="store_true", help="also files that are up to date")
     command.set_defaults(run=convert)
 
 

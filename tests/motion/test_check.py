@@ -75,6 +75,36 @@ def test_convert_skips_clips_that_are_already_converted(folder, skeleton, capsys
     assert walk.licence == "MIT"
 
 
+def test_convert_repeats_only_what_changed(folder, skeleton, still, capsys):
+    source = folder / "in"
+    out = folder / "out"
+    arguments = ["convert", str(source), str(out), "--licence", "MIT"]
+    assert main(arguments) == 0
+    (source / "walk.npz").write_bytes(npz.write(still))
+    capsys.readouterr()
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f"{out / 'walk.npz'}: {len(still)} frames\n"
+    for option, value in (("--licence", "CC0-1.0"), ("--source", "a lab")):
+        assert main([*arguments, option, value]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+    walk = read_clip((out / "walk.npz").read_bytes(), "walk.npz", skeleton)
+    assert (walk.source, walk.licence, len(walk)) == ("a lab", "MIT", len(still))
+
+
+@pytest.mark.parametrize("out", ["in", "out"])
+def test_convert_names_the_files_that_it_did_not_write_and_keeps_them(folder, capsys, out):
+    target = folder / out / "walk.npz"
+    target.parent.mkdir(exist_ok=True)
+    foreign = (folder / "in" / "walk.npz").read_bytes()
+    target.write_bytes(foreign)
+    arguments = ["convert", str(folder / "in" / "walk.npz"), str(folder / out)]
+    assert main(arguments) == 0
+    assert target.read_bytes() == foreign
+    assert capsys.readouterr().err.startswith(f"{target}: kept, for it ")
+    assert main([*arguments, "--force"]) == 0
+    assert target.read_bytes() != foreign
+
+
 def test_convert_refuses_a_recipe(folder, capsys):
     assert main(["convert", "everyday", str(folder / "out")]) == 2
     assert "everyday: a recipe, expected a file or a folder" in capsys.readouterr().err

@@ -2,8 +2,8 @@
 convert`.
 
 fps (), root_pos (T, 3) m, root_rot (T, 4) wxyz, joint_pos (T, J) rad in the order of `hinges` (J,),
-and the texts character, source and licence. World z up; nothing is retargeted or moved to the
-ground."""
+the texts character, source and licence, and maybe `inputs`, the digest of what it was converted
+from. World z up; nothing is retargeted or moved to the ground."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ SHAPES = {
     "source": 0,
     "licence": 0,
 }
+INPUTS = "inputs"
 LARGEST = 1e6
 UNIT_TOLERANCE = 1e-3
 
@@ -66,8 +67,17 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     )
 
 
-def write(clip: MotionClip) -> bytes:
-    """The inverse of `read`, with float32 angles and the same bytes for the same clip."""
+def read_inputs(data: bytes, name: str) -> str:
+    """The digest of what `data` was converted from; empty where it has none or is no clip."""
+    try:
+        return str(read_arrays(data, name, (INPUTS,))[INPUTS]) if recognize(data) else ""
+    except ClipError:  # as of an earlier version
+        return ""
+
+
+def write(clip: MotionClip, inputs: str = "") -> bytes:
+    """The inverse of `read`, with float32 angles and the same bytes for the same clip and
+    `inputs`, the digest of what it was converted from."""
     arrays = {
         "fps": np.array(clip.fps),
         "root_pos": clip.root_pos.astype(np.float32),
@@ -78,6 +88,8 @@ def write(clip: MotionClip) -> bytes:
         "source": np.array(clip.source),
         "licence": np.array(clip.licence),
     }
+    if inputs:
+        arrays[INPUTS] = np.array(inputs)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, array in arrays.items():
