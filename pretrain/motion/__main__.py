@@ -25,6 +25,7 @@ def check(args: argparse.Namespace) -> int:
     """0 where every clip can be learned from, 1 where one is bad."""
     from pretrain.motion.check import check as verdicts_of
     from pretrain.motion.check import table, to_json
+    from pretrain.motion.licences import describe_unknown
     from pretrain.motion.verdict import BAD
     from skills_store import places
 
@@ -42,6 +43,8 @@ def check(args: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
     print(to_json(verdicts) if args.json else table(verdicts))
+    for line in describe_unknown({verdict.name: verdict.licence for verdict in verdicts}):
+        print(f"warning: {line}", file=sys.stderr)
     return int(any(verdict.verdict == BAD for verdict in verdicts))
 
 

@@ -15,7 +15,7 @@ from pretrain.motion.editing.edit import Edit
 from pretrain.motion.feasibility import find_doubts, find_infeasible
 from pretrain.motion.importers import SUFFIXES, read_clip
 from pretrain.motion.importers.amc import read_bytes
-from pretrain.motion.licences import is_non_commercial, join_licences
+from pretrain.motion.licences import describe_unknown, is_non_commercial, join_licences
 from pretrain.motion.recipe import Motion, load_recipe
 from skills_store import places
 
@@ -50,6 +50,7 @@ class Dataset:
         for clip in self.originals:
             lines += find_doubts(clip)
             lines += _licence_doubts(clip)
+        lines += describe_unknown({clip.name: clip.licence for clip in self.originals})
         for clip in self.left_out:
             lines += clip.warnings
         for clip in self.left_out:

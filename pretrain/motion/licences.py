@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 # CC BY-NC and its kind, and licences in words. CMU's terms allow products.
 NON_COMMERCIAL = re.compile(
     r"(?<![a-z])nc(?![a-z])|non[- ]?commercial|research|evaluation only", re.IGNORECASE
 )
 
+UNKNOWN = "unknown"  # of a recipe's clip whose licence is stated nowhere
+MOST_NAMES = 5  # listed
 EITHER = re.compile(r"\bor\b", re.IGNORECASE)  # binds less than AND
 PARENTHESIZED = re.compile(r"\([^()]*\)")
 AND = re.compile(r"\s+AND\s+(?![^()]*\))")  # outside parentheses
@@ -28,6 +30,16 @@ def split_terms(licence: str) -> list[str]:
     """The terms that `licence` joins by AND; all of it in parentheses where it is a choice."""
     is_choice = EITHER.search(PARENTHESIZED.sub("", licence))
     return [f"({licence})"] if is_choice else AND.split(licence)
+
+
+def describe_unknown(licences: Mapping[str, str]) -> tuple[str, ...]:
+    """One line on all clips whose licence is unknown, or none; `licences` by the clips' names."""
+    names = [name for name, licence in licences.items() if UNKNOWN in split_terms(licence)]
+    if not names:
+        return ()
+    left = len(names) - MOST_NAMES
+    more = f" and {left} more" if left > 0 else ""
+    return (f"licence unknown: state `licence:` of {', '.join(names[:MOST_NAMES])}{more}",)
 
 
 def is_non_commercial(licence: str) -> bool:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import PydanticCustomError
 
 from pretrain.motion.editing.edits import AnyEdit
+from pretrain.motion.licences import UNKNOWN
 
 RECIPES = Path(__file__).parent / "recipes"
 
@@ -34,7 +35,7 @@ class Motion(BaseModel):
     # leaves more than half
     low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
-    licence: Annotated[str, Field(min_length=1)] = "unknown"
+    licence: Annotated[str, Field(min_length=1)] = UNKNOWN
 
     @property
     def key(self) -> str:

@@ -34,6 +34,7 @@ class Verdict:
     verdict: str  # good, usable or bad
     advice: tuple[str, ...]
     measures: Measures | None = None
+    licence: str = ""  # empty where a file states none and no recipe was read
 
 
 def judge(clip: MotionClip) -> Verdict:
@@ -41,14 +42,15 @@ def judge(clip: MotionClip) -> Verdict:
     measures = measure(clip)
     wrong = (*find_infeasible(clip), *find_implausible(clip))
     if wrong:
-        return Verdict(clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures)
+        return Verdict(
+            clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures, clip.licence
+        )
     notes = (*advise(measures), *find_turned(clip))
     licence = (
         (f"licence {clip.licence}: not for products",) if is_non_commercial(clip.licence) else ()
     )
-    return Verdict(
-        clip.name, USABLE if notes else GOOD, (*notes, *clip.warnings, *licence), measures
-    )
+    advice = (*notes, *clip.warnings, *licence)
+    return Verdict(clip.name, USABLE if notes else GOOD, advice, measures, clip.licence)
 
 
 def advise(m: Measures) -> tuple[str, ...]:

@@ -193,6 +193,17 @@ def test_recipe_with_an_unreadable_clip_is_bad_and_check_continues(folder, capsy
     assert "stand" in printed
 
 
+@pytest.mark.parametrize("stated", [True, False])
+def test_check_warns_once_of_unknown_licences(folder, capsys, still, stated):
+    (folder / "in" / "stand.npz").write_bytes(npz.write(replace(still, licence="")))
+    licence = ", licence: MIT" if stated else ""
+    motions = (f"  - {{name: {name}, file: in/stand.npz{licence}}}\n" for name in "ab")
+    (folder / "mine.yaml").write_text("name: mine\nmotions:\n" + "".join(motions))
+    assert main(["check", str(folder / "mine.yaml"), "--json"]) == 0
+    warning = "warning: licence unknown: state `licence:` of a, b\n"
+    assert capsys.readouterr().err == ("" if stated else warning)
+
+
 def test_foot_slide_is_reported_with_the_plant_edit(stroll):
     slid = replace(stroll, root_pos=stroll.root_pos * np.array([1.3, 1, 1]))
     verdict = judge(slid)

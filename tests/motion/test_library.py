@@ -108,9 +108,9 @@ def test_recipe_low_pass_changes_the_digest_and_is_reported(tmp_path, skeleton):
         (fetched(places.clips()) / "humanoid3d_run.txt").read_bytes()
     )
     recipe = tmp_path / "recipe.yaml"
-    recipe.write_text("name: mine\nmotions: [{file: mine.txt}]\n")
+    recipe.write_text("name: mine\nmotions: [{file: mine.txt, licence: MIT}]\n")
     raw = load_dataset(str(recipe), skeleton)
-    recipe.write_text("name: mine\nmotions: [{file: mine.txt, low_pass: 4}]\n")
+    recipe.write_text("name: mine\nmotions: [{file: mine.txt, licence: MIT, low_pass: 4}]\n")
     smooth = load_dataset(str(recipe), skeleton)
     assert smooth.digest != raw.digest
     assert raw.doubts == ()

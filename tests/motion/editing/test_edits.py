@@ -94,6 +94,15 @@ def test_recipe_doubts_name_a_non_commercial_clip(folder, skeleton):
     assert doubts == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
 
 
+def test_one_doubt_names_all_clips_of_unknown_licence(folder, skeleton, stroll):
+    (folder / "walk.npz").write_bytes(npz.write(replace(stroll, licence="")))
+    other = "{name: mixed, file: stand.npz, edits: [{arms: {file: walk.npz}}]}"
+    for stated, names in (("", "walk, mixed"), (", licence: MIT", "")):
+        path = write(folder, f"{{file: walk.npz{stated}}}", other)
+        doubts = [line for line in load_dataset(path, skeleton).doubts if "unknown" in line]
+        assert doubts == ([f"licence unknown: state `licence:` of {names}"] if names else [])
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
