@@ -75,8 +75,11 @@ def _licence_doubts(clip: MotionClip) -> tuple[str, ...]:
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
     """Every clip of a recipe that can be performed, converted at the control rate, with mirror
-    images if `recipe.mirror`."""
+    images if `recipe.mirror`. ClipError for a recipe of another character."""
     recipe, folder = load_recipe(reference)
+    if recipe.character != skeleton.name:
+        other = f"is for {recipe.character!r}, not for {skeleton.name!r}"
+        raise ClipError(f"recipe {recipe.name!r} {other}")
     clips = []
     weights = []
     left_out = []
@@ -120,13 +123,11 @@ def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
         raise ClipError(f"{path}: no such clip; in that folder: {names}")
     data = read_bytes(path, folder / motion.asf if motion.asf else None)
     clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
-    source = motion.source or clip.source
-    licence = motion.licence
     if motion.file.startswith(PYBULLET):
-        source = fetch.SOURCE
-        licence = fetch.LICENCE
-    elif "licence" not in motion.model_fields_set:
-        licence = clip.licence or licence
+        clip = replace(clip, source=fetch.SOURCE, licence=fetch.LICENCE)
+    source = motion.source or clip.source
+    stated = "licence" in motion.model_fields_set
+    licence = motion.licence if stated else clip.licence or motion.licence
     if motion.low_pass is not None:
         smoothed = (
             f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"

@@ -29,22 +29,19 @@ def is_recipe(path: str) -> bool:
 
 
 def find_files(path: str) -> list[Path]:
-    """The file `path`, or the clips below the folder `path`; FileNotFoundError where there is
-    nothing.
+    """The file `path`, or the clips below the folder `path`; FileNotFoundError for a recipe, and
+    where there is nothing.
     """
+    kinds = ", ".join(dict.fromkeys(SUFFIXES))
+    if is_recipe(path):
+        raise FileNotFoundError(f"{path}: a recipe, expected a file or a folder with {kinds}")
     place = Path(path)
     if place.is_file():
         return [place]
     files = sorted(file for file in place.rglob("*") if _is_clip(file))
     if not files:
-        recipes = sorted(recipe.stem for recipe in RECIPES.glob("*.yaml"))
-        kinds = ", ".join(dict.fromkeys(SUFFIXES))
-        if path in recipes:
-            raise FileNotFoundError(f"{path}: a recipe, expected a file or a folder with {kinds}")
-        recipe_names = ", ".join(recipes)
-        raise FileNotFoundError(
-            f"{path}: no file, no folder with {kinds}, no recipe of: {recipe_names}"
-        )
+        recipes = ", ".join(sorted(recipe.stem for recipe in RECIPES.glob("*.yaml")))
+        raise FileNotFoundError(f"{path}: no file, no folder with {kinds}, no recipe of: {recipes}")
     return files
 
 

@@ -21,6 +21,7 @@ from pretrain.motion.editing.time import hold
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
+from pretrain.training_data import load_training_data
 from skills_store import places
 
 
@@ -105,9 +106,23 @@ def test_convert_names_the_files_that_it_did_not_write_and_keeps_them(folder, ca
     assert target.read_bytes() != foreign
 
 
-def test_convert_refuses_a_recipe(folder, capsys):
-    assert main(["convert", "everyday", str(folder / "out")]) == 2
-    assert "everyday: a recipe, expected a file or a folder" in capsys.readouterr().err
+@pytest.mark.parametrize("recipe", ["everyday", "mine.yaml"])
+def test_convert_and_recipe_refuse_a_recipe(folder, capsys, monkeypatch, recipe):
+    monkeypatch.chdir(folder)
+    (folder / "mine.yaml").write_text("name: mine\nmotions: [{file: in/walk.npz}]\n")
+    for arguments in (["convert", recipe, "out"], ["recipe", recipe]):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"{recipe}: a recipe, expected a file or a folder")
+
+
+def test_a_recipe_of_another_character_is_bad(folder, capsys):
+    recipe = folder / "mine.yaml"
+    recipe.write_text("name: mine\ncharacter: robot\nmotions: [{file: in/walk.npz}]\n")
+    assert main(["check", str(recipe)]) == 1
+    assert "recipe 'mine' is for 'robot', not for 'humanoid'" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="'mine' is for 'robot'"):
+        load_training_data("humanoid", str(recipe), 10)
 
 
 @pytest.mark.parametrize("other", ["again/walk.npz", "again/walk.bvh"])

@@ -11,7 +11,7 @@ import torch
 
 from pretrain.motion.clip import CONTROL_RATE, ClipError
 from pretrain.motion.dataset import Dataset, load_dataset
-from pretrain.motion.fetch import fetched
+from pretrain.motion.fetch import LICENCE, SOURCE, fetched
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import load_recipe
 from pretrain.training_data import load_training_data
@@ -101,6 +101,18 @@ def test_recipe_is_loaded_from_a_path(tmp_path, skeleton):
     dataset = load_dataset(str(recipe), skeleton)
     assert [clip.name for clip in dataset.clips] == ["mine"]
     assert dataset.clips[0].licence == "CC0-1.0"
+
+
+def test_recipe_states_source_and_licence_of_a_fetched_clip(tmp_path, skeleton):
+    file = "file: pybullet:humanoid3d_walk.txt"
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"name: mine\nmotions: [{{{file}, name: a}}, "
+        f"{{{file}, name: b, source: my copy, licence: MIT}}]\n"
+    )
+    own, stated = load_dataset(str(recipe), skeleton).originals
+    assert (own.source, own.licence) == (SOURCE, LICENCE)
+    assert (stated.source, stated.licence) == ("my copy", "MIT")
 
 
 def test_recipe_low_pass_changes_the_digest_and_is_reported(tmp_path, skeleton):
