@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from pretrain.motion.editing.edits import AnyEdit
+from pretrain.motion.editing.edit import Edit
+from pretrain.motion.editing.edits import AnyEdit, find_edit
 from pretrain.motion.licences import UNKNOWN
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -108,18 +109,8 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
             f"no dataset recipe {reference!r}; there are: {recipes}, or give a path to a .yaml file"
         )
     try:
-        recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        errors = error.errors()
-        # an invalid motion also counts as missing; report that only for an empty recipe
-        causes = [e for e in errors if e["type"] != "too_short"] or errors
-        wrong = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}"
-            for e in causes
-        )
-        raise ValueError(
-            f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}"
-        ) from None
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        recipe = _validate(document)
     except (
         yaml.YAMLError,
         ValueError,
@@ -133,6 +124,53 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         return recipe.over(base), path.parent
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _validate(document: Any) -> Recipe:
+    """The recipe of a YAML document; ValueError names each wrong field and those that exist."""
+    try:
+        return Recipe.model_validate(document)
+    except ValidationError as error:
+        errors = error.errors()
+    # an invalid motion also counts as missing; report that only for an empty recipe
+    causes = [e for e in errors if e["type"] != "too_short"] or errors
+    models = [_find_model(document, e["loc"]) for e in causes]
+    wrong = "; ".join(map(_describe, causes, models))
+    # each once; an edit without a known verb has an error that lists the verbs
+    existing = dict.fromkeys(f". {_list_fields(model)}" for model in models if model)
+    raise ValueError(f"{wrong}{''.join(existing)}")
+
+
+def _find_model(document: Any, loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The innermost model of an error's location; None for an edit without a known verb."""
+    match loc:
+        case ("motions", int(motion), "edits", int(edit), *_):
+            return find_edit(list(document["motions"][motion]["edits"])[edit])
+        case ("motions", int(), *_):
+            return Motion
+        case _:
+            return Recipe
+
+
+def _describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
+    place = ".".join(map(str, error["loc"]))
+    message = error["msg"]
+    if model is not None and error["type"] == "model_type":
+        message = f"expected {_describe_form(model)}"
+    return f"{f'{place}: ' if place else ''}{message}, got {shortened(error['input'])}"
+
+
+def _describe_form(model: type[BaseModel]) -> str:
+    """Its required fields, or all if it has none, as YAML."""
+    fields = model.model_fields
+    required = [name for name, field in fields.items() if field.is_required()]
+    form = f"{{{', '.join(f'{name}: ...' for name in required or fields)}}}"
+    return f"{{{model.verb}: {form}}}" if issubclass(model, Edit) else form
+
+
+def _list_fields(model: type[BaseModel]) -> str:
+    name = f"Edit `{model.verb}`" if issubclass(model, Edit) else f"A {model.__name__.lower()}"
+    return f"{name} has: {', '.join(model.model_fields) or 'no fields'}"
 
 
 def _explicit_fields(model: BaseModel) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,56 @@ def test_invalid_recipe_error_names_the_key(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         load_recipe(str(recipe))
     assert str(caught.value).startswith(str(recipe))
+
+
+RECIPE_FIELDS = "A recipe has: name, base, character, mirror, without, motions"
+MOTION_FIELDS = "A motion has: file, skeleton, asf, name, edits, weight, low_pass, source, licence"
+ONE = "name: x\nmotions: [{file: a.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", f"expected {{name: ..., motions: ...}}, got None. {RECIPE_FIELDS}"),
+        (
+            f"{ONE}}}]\nmirrored: true",
+            f"mirrored: Extra inputs are not permitted, got True. {RECIPE_FIELDS}",
+        ),
+        (
+            f"{ONE}, wait: 2}}]",
+            f"motions.0.wait: Extra inputs are not permitted, got 2. {MOTION_FIELDS}",
+        ),
+        ("name: x\nmotions: [a]", f"motions.0: expected {{file: ...}}, got 'a'. {MOTION_FIELDS}"),
+        (
+            f"{ONE}, edits: [reverse, {{speed: 2}}]}}]",
+            "motions.0.edits.1: expected {speed: {factor: ...}}, got 2. Edit `speed` has: factor",
+        ),
+        (
+            f"{ONE}, edits: [{{plant: 1}}, {{hold: {{at: 1, seconds: -1}}}}]}}]",
+            "motions.0.edits.0: expected {plant: {level: ...}}, got 1; motions.0.edits.1.seconds: "
+            "Input should be greater than or equal to 0, got -1. Edit `plant` has: level. "
+            "Edit `hold` has: at, seconds",
+        ),
+        (
+            f"{ONE}, edits: [{{reverse: 1}}]}}]",
+            "motions.0.edits.0: expected {reverse: {}}, got 1. Edit `reverse` has: no fields",
+        ),
+    ],
+)
+def test_recipe_error_lists_the_fields_of_its_place(tmp_path, text, error):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{recipe}: {error}") + "$"):
+        load_recipe(str(recipe))
+
+
+@pytest.mark.parametrize("edit", ["fly", "[reverse]", "{fly: {}}", "{}", "{trim: {}, hold: {}}"])
+def test_unknown_edit_error_lists_the_edits_alone(tmp_path, edit):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"{ONE}, edits: [{edit}]}}]")
+    with pytest.raises(ValueError, match="an edit is one of trim, reverse") as caught:
+        load_recipe(str(recipe))
+    assert " has: " not in str(caught.value)
 
 
 def test_binary_recipe_is_refused(tmp_path):

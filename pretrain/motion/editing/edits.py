@@ -40,13 +40,20 @@ def parse_edit(value: Any) -> Edit:
     """`{verb: {field: value}}`, or a verb alone, as an edit; ValueError lists the verbs."""
     if isinstance(value, Edit):
         return value
-    if isinstance(value, str):
-        value = {value: {}}
-    verb = next(iter(value), "") if isinstance(value, dict) and len(value) == 1 else ""
-    if verb not in EDITS:
+    edit = find_edit(value)
+    if edit is None:
         expected = "as {trim: {start: 0, stop: 1}}"
         raise ValueError(f"an edit is one of {', '.join(EDITS)} with its fields, {expected}")
-    return EDITS[verb].model_validate(value[verb] or {})
+    fields = {} if isinstance(value, str) else value[edit.verb]
+    return edit.model_validate(fields or {})
+
+
+def find_edit(value: Any) -> type[Edit] | None:
+    """The model for `{verb: {field: value}}` or a verb alone; None where there is no such verb."""
+    if isinstance(value, str):
+        return EDITS.get(value)
+    is_one = isinstance(value, dict) and len(value) == 1
+    return EDITS.get(next(iter(value))) if is_one else None
 
 
 AnyEdit = Annotated[SerializeAsAny[Edit], BeforeValidator(parse_edit)]
