@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from skills_store.catalog.text import escape
 from skills_store.errors import InvalidArgument, StoreError
+from skills_store.standard_output import discard_output
 
 INTERRUPTED = 128 + 2  # as shells report it
 
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(argv)
     except BrokenPipeError:  # `skills ls | head`
-        _discard_output()
+        discard_output()
         return 0
     except StoreError as error:
         _print_error(error.code, str(error), as_json)
@@ -108,10 +109,6 @@ def _print_error(code: str, message: str, as_json: bool) -> None:
         json.dumps({"code": code, "message": message}) if as_json else f"skills: {escape(message)}",
         file=sys.stderr,
     )
-
-
-def _discard_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

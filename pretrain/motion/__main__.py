@@ -16,9 +16,11 @@ import sys
 from pathlib import Path
 
 from skills_store.processors import count_processors
+from skills_store.standard_output import discard_output
 
 ROWS = 40  # of a contact sheet
 INTERRUPTED = 130  # the exit status after Ctrl-C
+BROKEN_PIPE = 141  # the exit status where stdout was closed, as after SIGPIPE: not all was done
 
 
 def check(args: argparse.Namespace) -> int:
@@ -189,13 +191,23 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status; an error is one line on stderr."""
-    args = parser().parse_args(arguments)
+    """The exit status; an error is one line on stderr, a reader that ends first none."""
     try:
-        return args.run(args)
+        return _run(arguments)
+    except BrokenPipeError:  # `... | head`
+        discard_output()
+        return BROKEN_PIPE
     except (ValueError, OSError, KeyError, ImportError) as error:
         print(error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)
         return 2
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        args = parser().parse_args(arguments)
+        return args.run(args)
+    finally:
+        print(end="", flush=True)  # --help exits in parse_args, maybe into a closed pipe
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +26,8 @@ from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
 from pretrain.training_data import load_training_data
 from skills_store import places
+
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -217,6 +222,22 @@ def test_check_warns_once_of_unknown_licences(folder, capsys, still, stated):
     assert main(["check", str(folder / "mine.yaml"), "--json"]) == 0
     warning = "warning: licence unknown: state `licence:` of a, b\n"
     assert capsys.readouterr().err == ("" if stated else warning)
+
+
+def test_a_reader_that_ends_first_causes_no_error_line(folder):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "pretrain.motion", "check", str(folder / "in"), "--no-keep"]
+    ended = subprocess.run(
+        command,
+        check=False,
+        cwd=PROJECT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=120,
+    )
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, b"")
 
 
 def test_foot_slide_is_reported_with_the_plant_edit(stroll):
