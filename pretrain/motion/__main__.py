@@ -18,6 +18,24 @@ from pathlib import Path
 from skills_store.processors import count_processors
 from skills_store.standard_output import discard_output
 
+COLUMNS = """\
+columns (--json has more measures, in SI units and radians):
+  s         duration, s
+  ahead     mean velocity along the heading, m/s
+  aside     mean velocity to the left, m/s
+  turn      mean turn to the left, rad/s
+  limits %  share of frames with a hinge past its range
+  sunk cm   depth of the deepest point in the ground
+  float cm  height of a standing sole above the ground, 95th percentile
+  skate cm  way that a foot slides in its worst contact
+  jump m/s  speed of the fastest body
+  seam      turn of the joint that differs most between last and first frame, rad
+  fall      vertical acceleration of the center of mass in flight, m/s^2; - without a flight
+  hands m   lowest and highest height of a hand
+  verdict   good; usable: inspect or edit it; bad: cannot be learned
+"""
+FILES = "a file or a folder"
+CLIPS = f"{FILES}, or a recipe (by name or .yaml)"
 ROWS = 40  # of a contact sheet
 INTERRUPTED = 130  # the exit status after Ctrl-C
 BROKEN_PIPE = 141  # the exit status where stdout was closed, as after SIGPIPE: not all was done
@@ -131,8 +149,13 @@ def at_least_1(text: str) -> int:
 
 
 def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
-    command.add_argument("paths", nargs="+", metavar="PATH")
+    command = commands.add_parser(
+        "check",
+        help="measures, verdict and advice, a line a clip",
+        epilog=COLUMNS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("paths", nargs="+", metavar="PATH", help=CLIPS)
     command.add_argument("--json", action="store_true", help="all measures, as a list of objects")
     command.add_argument("--workers", type=int, default=count_processors(), help="processes")
     command.add_argument(
@@ -146,7 +169,7 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def add_preview(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("preview", help="a contact sheet, or a page that plays them")
-    command.add_argument("paths", nargs="+", metavar="PATH")
+    command.add_argument("paths", nargs="+", metavar="PATH", help=CLIPS)
     command.add_argument("-o", "--out", default="preview.png", help="a .png")
     command.add_argument("--frames", type=at_least_1, default=12, help="of a clip")
     command.add_argument("--browser", action="store_true", help="play them in the browser (viser)")
@@ -156,8 +179,8 @@ def add_preview(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("convert", help="any format -> .npz on our humanoid")
-    command.add_argument("path", metavar="PATH")
-    command.add_argument("out", metavar="FOLDER")
+    command.add_argument("path", metavar="PATH", help=FILES)
+    command.add_argument("out", metavar="FOLDER", help="of the .npz; created where it is missing")
     command.add_argument("--source", default="", help="where the captures are from, kept in each")
     command.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
     command.add_argument("--force", action="store_true", help="also files that are up to date")
@@ -166,7 +189,7 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def add_recipe(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("recipe", help="a dataset recipe of a folder, on stdout")
-    command.add_argument("path", metavar="FOLDER")
+    command.add_argument("path", metavar="FOLDER", help=FILES)
     command.add_argument("--name", default="", help="of the recipe; the folder's where left out")
     command.add_argument(
         "--licence", default="", help="of every clip, where its file does not say it"
@@ -186,7 +209,7 @@ def parser() -> argparse.ArgumentParser:
     for add_command in (add_check, add_preview, add_convert, add_recipe):
         add_command(commands)
     for command in commands.choices.values():
-        command.add_argument("--character", default="humanoid")
+        command.add_argument("--character", default="humanoid", help="whose skeleton clips are on")
     return top
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from benchmarks.clip_files.rig import bvh, chain
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.__main__ import main
 from pretrain.motion.balance import GRAVITY
+from pretrain.motion.check import COLUMNS
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.balancing import balance
 from pretrain.motion.editing.edits import EDITS
@@ -238,6 +240,16 @@ def test_a_reader_that_ends_first_causes_no_error_line(folder):
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_help_explains_every_column_and_argument(capsys):
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    printed = capsys.readouterr().out
+    for name in COLUMNS:
+        assert re.search(rf"^  {re.escape(name)}  +\w", printed, re.MULTILINE), name
+    for name in ("PATH", "--character CHARACTER"):
+        assert re.search(rf"^  {name}\s+\w", printed, re.MULTILINE), name
 
 
 def test_foot_slide_is_reported_with_the_plant_edit(stroll):
