@@ -153,9 +153,10 @@ MEMORY = graph("memory.onnx", {"state": (STATE,), "goal": (GOAL,)}, {"next_goal"
 
 
 def memory() -> bytes:
-    """The graph of a state machine that adds a tenth of the first state values to its memory."""
+    """The graph of a state machine that adds a tenth of the first state values to its memory,
+    except to the index of its state, which is a whole number."""
     mix = np.zeros((STATE + GOAL, GOAL), np.float32)
-    mix[:GOAL] = 0.1 * np.eye(GOAL)
+    mix[1:GOAL, 1:] = 0.1 * np.eye(GOAL - 1)
     mix[STATE:] = np.eye(GOAL)
     nodes = [
         helper.make_node("Concat", ["state", "goal"], ["both"], axis=1),

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.state_machine import END, State, StateMachine
-from hlc.tasks.task import Task
+from hlc.tasks.base import limit_goal
+from hlc.tasks.task import Range, Task
 from pretrain.characters.box import BOX_LAYOUT
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part, unflatten
+from skills_store.manifest import GoalLimit
 
 MEMORY_LAYOUT = (
     Part("state_index", 0, 1, "1", "scalar"),  # from 1, in the order of the file; 0: not begun
@@ -32,6 +34,7 @@ ORIGIN = slice(3, 7)
 ENTRY = slice(7, 11)
 WIDTH = 11
 BOX = slice(WIDTH, WIDTH + BOX_LAYOUT[-1].stop)
+MOST_DECISIONS = 2.0**24  # a count in float32 stops there
 
 
 def memory_layout(box: bool) -> tuple[Part, ...]:
@@ -40,6 +43,18 @@ def memory_layout(box: bool) -> tuple[Part, ...]:
         return MEMORY_LAYOUT
     shifted = (Part(x.name, x.start + WIDTH, x.stop + WIDTH, x.unit, x.frame) for x in BOX_LAYOUT)
     return (*MEMORY_LAYOUT, *shifted)
+
+
+def memory_limits(states: int) -> tuple[GoalLimit, ...]:
+    """Limits beyond which the service refuses a memory of a machine with `states` states: no state
+    has another number, so z would be 0."""
+    limits: dict[str, Range] = {
+        "state_index": (0.0, float(states)),
+        "decisions": (0.0, MOST_DECISIONS),
+        "ended": (0.0, 1.0),
+    }
+    parts = {part.name: part for part in MEMORY_LAYOUT}
+    return tuple(limit_goal(parts[name], "value", bounds) for name, bounds in limits.items())
 
 
 def empty_memory(rows: int, box: bool) -> Tensor:

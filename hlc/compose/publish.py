@@ -22,6 +22,7 @@ from hlc.compose.memory import (
     StageGoals,
     empty_memory,
     memory_layout,
+    memory_limits,
 )
 from hlc.compose.state_machine import StateMachine
 from hlc.evaluate import MACHINE, PARENT
@@ -263,13 +264,15 @@ def _build_manifest(
     skills = version.manifest
     config = {MACHINE: bound.pinned().model_dump(mode="json"), PARENT: skills.lineage.config}
     parent = m.Parent(name=version.name, version=version.number, digest=version.digest)
+    limits = memory_limits(len(bound.machine.states))
+    task = m.Task(name=MACHINE, llc_steps=bound.llc_steps, parent=parent, goal_limits=limits)
     return m.Manifest(
         kind="controller",
         name=name,
         character=skills.character,
         graphs=joined.graphs,
         latent=m.Latent(dim=skills.latent.dim),
-        task=m.Task(name=MACHINE, llc_steps=bound.llc_steps, parent=parent),
+        task=task,
         card=card,
         lineage=make_lineage(config, seed, skills.lineage.clips),
         licence=skills.licence,

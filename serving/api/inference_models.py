@@ -81,11 +81,14 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
     async def decide(state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return (await served.decide(state, goal))[0]
 
-    run = decide
-    if served.memory_batcher is not None:  # the graphs of a state machine run separately
-        run = (
-            served.memory_batcher.submit if graph == "memory" else served.controller_batcher.submit
-        )
+    async def run_graph(state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        served.check_goal(memory, state)
+        if graph == "memory" and served.memory_batcher is not None:
+            return await served.memory_batcher.submit(state, memory)
+        return await served.choose(state, memory)
+
+    # the graphs of a state machine run separately
+    run = decide if served.memory_batcher is None else run_graph
 
     async def run_rows(inputs: dict[str, np.ndarray]) -> np.ndarray:
         state = _rows(inputs["state"], served.specs["state"])

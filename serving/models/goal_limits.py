@@ -11,6 +11,7 @@ from skills_store.graph import Tensor
 from skills_store.manifest import GoalLimit
 
 TOLERANCE = 1e-4  # of float32, and of limits that were written with few decimals
+INDEX = "state_index"  # part of a state machine's memory: the number of its present state
 
 
 def apply_limits(
@@ -30,10 +31,39 @@ def apply_limits(
             continue
         if limit.beyond == "refuse":
             row = int(np.argmax(beyond.any(-1)))
-            raise _refuse(limit, row if len(goal) > 1 else None, quantity[row][beyond[row]][0])
+            raise _refuse(limit, _path(row, goal), quantity[row][beyond[row]][0])
         goal = goal.copy()
         goal[:, columns] = _clip(limit, values, place, quantity, allowed)
     return goal
+
+
+def refuse_fractions(tensor: Tensor, memory: np.ndarray) -> None:
+    """Raises Refusal for the first memory (B, M) of a state machine whose index is no whole
+    number."""
+    for part in tensor.slices:
+        if part.name != INDEX:
+            continue
+        index = memory[:, part.start]
+        fractional = np.abs(index - index.round()) > TOLERANCE
+        if fractional.any():
+            row = int(np.argmax(fractional))
+            path = f"{_path(row, memory)}.{INDEX}"
+            message = f"{path} is {index[row]:.7g}, not a whole number"
+            raise invalid("goal_out_of_range", message, path, "a whole number")
+
+
+def refuse_no_direction(z: np.ndarray) -> None:
+    """Raises Refusal for the first z (B, D) of zeros, which a state machine gives for a memory that
+    is in none of its states."""
+    present = z.any(axis=-1)
+    if not present.all():
+        path = _path(int(np.argmin(present)), z)
+        message = f"the controller has no z for {path}: it is in no state of the machine"
+        raise invalid("goal_out_of_range", message, path, "a memory that the machine returned")
+
+
+def _path(row: int, rows: np.ndarray) -> str:
+    return "goal" if len(rows) == 1 else f"goal[{row}]"
 
 
 def _measure(limit: GoalLimit, values: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -68,8 +98,7 @@ def _clip(
     return clipped
 
 
-def _refuse(limit: GoalLimit, row: int | None, value: float) -> Refusal:
-    path = "goal" if row is None else f"goal[{row}]"
+def _refuse(limit: GoalLimit, path: str, value: float) -> Refusal:
     unit = f" {limit.unit}" if limit.unit else ""
     what = "" if limit.quantity == "value" else f" has the {limit.quantity}"
     verb = " is" if limit.quantity == "value" else ""

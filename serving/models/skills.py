@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from serving.models.batcher import Batcher
-from serving.models.goal_limits import apply_limits
+from serving.models.goal_limits import apply_limits, refuse_fractions, refuse_no_direction
 from serving.models.graph_runner import GraphRunner
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.wire.rows import InputSpec
@@ -102,8 +102,16 @@ class ServedController:
             root = state[:, self._root]
             goal = apply_limits(self.goal_limits, self.specs["goal"].tensor, goal, root)
         if self.memory_batcher is not None:
+            refuse_fractions(self.specs["goal"].tensor, goal)
             goal = await self.memory_batcher.submit(state, goal)
-        return await self.controller_batcher.submit(state, goal), goal
+        return await self.choose(state, goal), goal
+
+    async def choose(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """z (B, D) for states (B, S) and goals (B, G), by the controller's graph alone. Raises
+        Refusal for a goal that has none."""
+        z = await self.controller_batcher.submit(state, goal)
+        refuse_no_direction(z)
+        return z
 
     def check_goal(self, goal: np.ndarray, state: np.ndarray | None) -> None:
         """Raises Refusal for goals (B, G) out of range for characters in states (B, S). Without a
@@ -111,6 +119,8 @@ class ServedController:
         limits = [x for x in self.goal_limits if state is not None or x.quantity != "distance"]
         root = np.zeros((len(goal), 3)) if state is None else state[:, self._root]
         apply_limits(limits, self.specs["goal"].tensor, goal, root)
+        if self.memory_batcher is not None:
+            refuse_fractions(self.specs["goal"].tensor, goal)
 
     @cached_property
     def goal_limits(self) -> tuple[GoalLimit, ...]:

@@ -19,6 +19,7 @@ from tests.tiny import GOAL, publish_tiny_machine
 
 STATES = state_rows(4)
 BEGIN = np.zeros(GOAL, np.float32)
+MEMORIES = np.concatenate([[[1], [2], [1], [0]], goal_rows(4)[:, 1:]], 1).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +56,9 @@ def test_decision_uses_and_returns_the_next_memory(client: Client, machine: Cont
 
 
 def test_each_row_of_a_batch_has_its_own_memory(client: Client, machine: Controller) -> None:
-    memories = goal_rows(4)
-    decision = client.decide("errand", STATES, memories)
+    decision = client.decide("errand", STATES, MEMORIES)
     assert decision.goal is not None
-    assert np.allclose(decision.goal, machine.next_goal(STATES, memories), atol=1e-6)
+    assert np.allclose(decision.goal, machine.next_goal(STATES, MEMORIES), atol=1e-6)
 
 
 def test_task_controller_returns_no_memory(client: Client) -> None:
@@ -103,7 +103,7 @@ def test_a_session_begins_without_a_goal_and_keeps_the_memory(
 def test_each_graph_is_a_model_of_the_inference_protocol(
     live: Running, machine: Controller, model: str, output: str
 ) -> None:
-    rows = {"state": STATES[:1], "goal": goal_rows(1)}
+    rows = {"state": STATES[:1], "goal": MEMORIES[:1]}
     inputs = [
         {"name": name, "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
         for name, x in rows.items()

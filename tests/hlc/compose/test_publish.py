@@ -39,9 +39,11 @@ from hlc.tasks.speed import Speed
 from hlc.tasks.strike import Strike
 from hlc.tasks.task import Task
 from pretrain.characters.state import unflatten
+from serving.settings import Settings
 from skills_store.runtime.library import Controller
 from skills_store.store import BUNDLED, Store
 from tests.hlc.bodies import clip_states
+from tests.serving.local import Local, problem
 
 REACH = {"controller": "reach@1", "parameters": {"success_distance": 0.6}}
 STATES = {
@@ -130,6 +132,47 @@ def test_a_machine_that_has_ended_keeps_its_last_controller(
         goal = published.next_goal(state, goal)
     assert goal[0, INDEX] == 1
     assert np.isclose(np.linalg.norm(published.decide(state, goal)), 1, atol=1e-5)
+
+
+def test_a_service_refuses_a_memory_in_no_state_of_the_machine(
+    published: Controller, opened: Store, bound: BoundMachine
+) -> None:
+    local = Local(Settings(store=opened.root, skill="humanoid@1", refresh=3600.0))
+    state = clip_states(bound.parent, 1).flatten()[0].tolist()
+    path = "/controllers/errand/act"
+    memory = local.post(path, json={"state": state, "goal": [0.0] * 11}).json()["goal"]
+    try:
+        for index in (0, 1, 2):
+            reply = local.post(path, json={"state": state, "goal": [index, *memory[1:]]}).json()
+            assert np.linalg.norm(reply["z"]) == pytest.approx(1, abs=1e-4)
+        for index in (-1, 3, 4, 1.25, 2.5):
+            reply = local.post(path, json={"state": state, "goal": [index, *memory[1:]]})
+            found = problem(reply, 422, "goal_out_of_range", "goal.state_index")
+            assert f"{index:g}" in found["message"]
+        for column, wrong in ((1, 1e9), (1, -1), (2, 2)):
+            goal = [*memory[:column], wrong, *memory[column + 1 :]]
+            reply = local.post(path, json={"state": state, "goal": goal})
+            field = f"goal.{('decisions', 'ended')[column - 1]}"
+            problem(reply, 422, "goal_out_of_range", field)
+    finally:
+        local.close()
+
+
+def test_the_inference_protocol_refuses_a_memory_without_a_z(
+    published: Controller, opened: Store, bound: BoundMachine
+) -> None:
+    local = Local(Settings(store=opened.root, skill="humanoid@1", refresh=3600.0))
+    state = clip_states(bound.parent, 1).flatten().tolist()
+    try:
+        for index in (0.0, 4.0):
+            inputs = [
+                {"name": name, "datatype": "FP32", "shape": [1, len(row[0])], "data": row}
+                for name, row in (("state", state), ("goal", [[index] + [0.0] * 10]))
+            ]
+            reply = local.post("/v2/models/errand/infer", json={"inputs": inputs})
+            assert (reply.status_code, reply.json()["code"]) == (422, "goal_out_of_range")
+    finally:
+        local.close()
 
 
 def test_card_and_lineage_describe_the_state_machine(
