@@ -219,7 +219,7 @@ async def open_session(service: Service, fields: object) -> Session:
         if strict:
             message = "strict is about a z, which the controller chooses"
             raise invalid("unknown_field", message, "strict", "controller without strict")
-        controller = await service.get_controller(opening.controller)
+        controller = await service.get_controller(opening.controller, "controller")
         hold = opening.hold or controller.controller.llc_steps
         session = Session(controller.skill, controller, hold, strict, opening.seed)
         if controller.memory_batcher is not None:  # a state machine starts with an empty memory

@@ -35,7 +35,7 @@ async def find_model(service: Service, model: str, version: str) -> Model:
     if controller := service.controllers.get_open(ref):
         return _controller(model, graph or "controller", controller)
     try:
-        served = await service.get_skill(ref, "model")
+        served = await service.get_skill(ref, "model", "model")
     except Refusal as refusal:
         if refusal.problem.code != "wrong_kind":
             raise

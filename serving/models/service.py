@@ -19,12 +19,14 @@ from serving.models.skills import ServedController, ServedSkill, summaries
 from serving.settings import Settings
 from serving.wire.problems import Refusal, from_store, invalid
 from serving.wire.schemas import Summary
-from skills_store.errors import StoreError, WrongKind
+from skills_store.errors import StoreError, UnknownSkill, WrongKind
 from skills_store.open import open_store
 from skills_store.store import Store
 from skills_store.version import Version
 
 T = TypeVar("T", bound=OpenVersion)
+# what a name is to a client -> kinds of its manifest
+KINDS = {"skill": ("skills",), "controller": ("controller",), "model": ("skills", "controller")}
 LONGEST_REFERENCE = 200  # a name and a digest have 136; longer text is refused and not quoted
 
 
@@ -39,8 +41,12 @@ class Service:
     controllers: Catalog[ServedController]
     planners: Planners
 
-    async def get_skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
-        return await _take(self.skills, self.settings.skill if ref is None else ref, field)
+    async def get_skill(
+        self, ref: str | None, field: str | None = "skill", what: str = "skill"
+    ) -> ServedSkill:
+        """`what` is the kind of name that `ref` may be, one of KINDS. Raises Refusal."""
+        named = self.settings.skill if ref is None else ref
+        return await self._take(self.skills, named, field, what)
 
     async def get_default_skill(self) -> ServedSkill:
         """The default skill, for readiness: Refusal with status 503 if it cannot be opened."""
@@ -56,8 +62,8 @@ class Service:
         except (StoreError, OSError) as error:
             raise from_store(error, None) from error
 
-    async def get_controller(self, ref: str) -> ServedController:
-        return await _take(self.controllers, ref, "name")
+    async def get_controller(self, ref: str, field: str | None = "name") -> ServedController:
+        return await self._take(self.controllers, ref, field, "controller")
 
     async def refresh(self) -> None:
         """Check the store and the key file once."""
@@ -76,6 +82,28 @@ class Service:
         async with asyncio.TaskGroup() as both:
             both.create_task(self._repeat(self.refresh_keys))
             both.create_task(self._repeat(self.refresh_versions))
+
+    async def _take(self, catalog: Catalog[T], ref: str, field: str | None, what: str) -> T:
+        if item := catalog.get_open(ref):
+            return item
+        if len(ref) > LONGEST_REFERENCE:
+            raise invalid(
+                "invalid_reference",
+                f"a reference has at most {LONGEST_REFERENCE} characters",
+                field,
+                "a shorter one",
+            )
+        try:
+            return await catalog.take(ref)
+        except UnknownSkill as error:
+            exists = await self._list_names(what)
+            raise from_store(UnknownSkill(error.args[0], exists, what=what), field) from error
+        except (StoreError, OSError) as error:
+            raise from_store(error, field) from error
+
+    async def _list_names(self, what: str) -> list[str]:
+        listings = [await self.list_summaries(kind) for kind in KINDS[what]]
+        return sorted({summary.name for listing in listings for summary in listing})
 
     async def _repeat(self, refresh: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -113,19 +141,3 @@ def make_service(settings: Settings) -> Service:
     guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
     planners = Planners(store, settings.threads)
     return Service(settings, store, runner, metrics, guard, skills, controllers, planners)
-
-
-async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:
-    if item := catalog.get_open(ref):
-        return item
-    if len(ref) > LONGEST_REFERENCE:
-        raise invalid(
-            "invalid_reference",
-            f"a reference has at most {LONGEST_REFERENCE} characters",
-            field,
-            "a shorter one",
-        )
-    try:
-        return await catalog.take(ref)
-    except (StoreError, OSError) as error:
-        raise from_store(error, field) from error

@@ -46,9 +46,18 @@ class Unknown(StoreError):
 
 
 class UnknownSkill(Unknown):
+    """A name without versions; `what` is the kind of version that it was to name."""
+
     code = "unknown_skill"
     what = "skill"
     plural = "skills"
+
+    def __init__(
+        self, name: str, exists: Iterable[str] = (), location: str = "", what: str = what
+    ) -> None:
+        super().__init__(name, exists, location)
+        self.what = what
+        self.plural = f"{what}s"
 
 
 class UnknownVersion(Unknown):

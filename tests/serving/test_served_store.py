@@ -59,6 +59,19 @@ def test_unknown_skill_error_lists_existing_skills(service):
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
 
 
+def test_an_unknown_name_is_answered_with_names_of_its_kind(service):
+    replies = {
+        "skill": (service.post("/act", json=ACT | {"skill": "nobody"}), "humanoid"),
+        "controller": (service.post("/controllers/nobody/act", json=DECIDE), "reach"),
+        "model": (service.get("/v2/models/nobody"), "humanoid, reach"),
+    }
+    for what, (reply, exists) in replies.items():
+        found = reply.json()
+        assert (reply.status_code, found["code"]) == (404, "unknown_skill")
+        assert found["message"] == f"no {what} 'nobody'; there are: {exists}"
+        assert found["expected"] == f"one of: {exists}"
+
+
 def test_replies_do_not_reveal_the_store_path(service, shared):
     for ref in ("nobody", "humanoid@9", "humanoid@prod", "a/b"):
         assert str(shared.root) not in service.post("/act", json=ACT | {"skill": ref}).text
