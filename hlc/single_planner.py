@@ -45,6 +45,11 @@ class SinglePlanner:
         """For the library `ref`, with the defaults of `hlc.plan`. Raises as `open_parent`."""
         return SinglePlanner(open_parent(store, ref), PlayConfig(threads=threads))
 
+    @staticmethod
+    def list_parameters(task: str) -> tuple[str, ...]:
+        """Names of the parameters of a task in TASKS."""
+        return tuple(TASKS[task].model_fields)
+
     def make_task(self, name: str, parameters: dict[str, Any]) -> Task:
         """The task called `name`, with `parameters` in place of its defaults. Raises KeyError for
         an unknown name, pydantic's ValidationError for an invalid parameter, and ValueError for a

@@ -22,7 +22,7 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     state = rows.read(request.state, skill.specs["state"])
     named = isinstance(request.z, str)
     z = (
-        rows.Rows(read_latent(request.z, "z", skill)[None], True)
+        rows.Rows(read_latent(request.z, "z", skill)[0][None], True)
         if named
         else rows.read(request.z, skill.specs["z"])
     )

@@ -11,7 +11,8 @@ answered with targets:
              or state then z (of a skill)
 
 "blend" is the number of steps in which z moves along the sphere to the new z. A session keeps the
-version that it was opened with. An invalid message is answered with a Problem and changes nothing.
+version that it was opened with. A skill's text replies have "z_normalised" of the z given last. An
+invalid message is answered with a Problem and changes nothing.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Session:
     seed: int | None
     z: np.ndarray | None = None  # (D,) the current skill
     goal: np.ndarray | None = None  # (1, G)
+    z_normalised: bool = False  # the z given last was not on the sphere
     path: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
     steps: int = 0
 
@@ -81,7 +83,7 @@ class Session:
         """The reply to the first message: the selected version and its input widths."""
         description = {"skill": self.skill.stamp, "state_dim": self.skill.specs["state"].width}
         if self.controller is None:
-            return description
+            return description | {"z_normalised": self.z_normalised}
         return description | {
             "controller": self.controller.stamp,
             "goal_dim": self._goal.width,
@@ -92,12 +94,14 @@ class Session:
         """One control step. The message's changes take effect in this step; a refused message
         changes nothing."""
         state = (
-            self._read_row(message.state, self.skill.specs["state"])
+            rows.read(message.state, self.skill.specs["state"].row).array
             if message.state is not None
             else None
         )
-        goal = self._read_row(message.goal, self._goal) if message.goal is not None else self.goal
-        path = self._plan(message)
+        goal = self.goal
+        if message.goal is not None:
+            goal = rows.read(message.goal, self._goal).array
+        path, moved = self._plan(message)
         if state is not None and self.controller is not None and goal is None:
             raise invalid(
                 "missing_field", "this session has no goal yet", "goal", self._goal.expected
@@ -107,16 +111,20 @@ class Session:
                 self.controller.check_goal(goal, None)
             self.goal = goal
             self.path = path
+            self.z_normalised = moved
             return self.describe()
         z, goal = await self._decide(state, goal, path)
         targets = await self.skill.policy_batcher.submit(state, z[None])
         if self.seed is not None:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z = z
+        self.z_normalised = moved
         self.goal = goal
         self.path = path[:-1]
         self.steps = self.steps + 1
         answer = {"targets": targets[0], "z": z}
+        if self.controller is None:
+            answer["z_normalised"] = moved
         if self.goal is not None and self.controller is not None and self.controller.memory_batcher:
             answer["goal"] = self.goal[0]
         return answer
@@ -157,32 +165,21 @@ class Session:
             self.controller.check_goal(goal, state)
         return self.z, goal
 
-    def _plan(self, message: Step) -> list[np.ndarray]:
-        """z of the steps to come, last first."""
+    def _plan(self, message: Step) -> tuple[list[np.ndarray], bool]:
+        """z of the steps to come, last first, and whether the z given last was normalised."""
         if message.z is None and message.blend:
             raise invalid("unknown_field", "blend goes to a z, and there is none", "blend", "a z")
         if message.z is None:
-            return self.path
+            return self.path, self.z_normalised
         if self.controller is not None:
             raise invalid(
                 "unknown_field", "this session's z is chosen by its controller", "z", "a goal"
             )
-        new = read_latent(message.z, "z", self.skill, self.strict)
+        new, moved = read_latent(message.z, "z", self.skill, self.strict)
         if self.z is None or not message.blend:
-            return [new]
+            return [new], moved
         refuse_opposite(self.z, new, "z")
-        return list(sphere.path(np.array([self.z, new]), message.blend + 1)[:0:-1])
-
-    def _read_row(self, value: object, spec: InputSpec) -> np.ndarray:
-        parsed = rows.read(value, spec)
-        if not parsed.single:
-            raise invalid(
-                "wrong_shape",
-                f"{spec.field} is a batch; a session is one character",
-                spec.field,
-                "one row",
-            )
-        return parsed.array
+        return list(sphere.path(np.array([self.z, new]), message.blend + 1)[:0:-1]), moved
 
     @property
     def _goal(self) -> InputSpec:
@@ -193,7 +190,7 @@ class Session:
                 "goal",
                 "z",
             )
-        return self.controller.specs["goal"]
+        return self.controller.specs["goal"].row
 
     def _lengths(self) -> str:
         state = self.skill.specs["state"].width
@@ -227,7 +224,7 @@ async def open_session(service: Service, fields: object) -> Session:
         return session
     skill = await service.get_skill(opening.skill)
     if opening.z is None:
-        raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
+        raise invalid("missing_field", "z is missing", "z", skill.specs["z"].row.expected)
     if opening.hold is not None:
         raise invalid(
             "unknown_field",
@@ -235,6 +232,6 @@ async def open_session(service: Service, fields: object) -> Session:
             "hold",
         )
     session = Session(skill, None, 1, strict, opening.seed)
-    session.path = [read_latent(opening.z, "z", skill, strict)]
-    session.z = session.path[0]
+    session.z, session.z_normalised = read_latent(opening.z, "z", skill, strict)
+    session.path = [session.z]
     return session

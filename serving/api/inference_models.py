@@ -11,9 +11,16 @@ from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
 from serving.wire.problems import Refusal, invalid, quoted
-from serving.wire.rows import InputSpec
 from skills_store.graph import Graph
 from skills_store.version import Version
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a graph returned."""
+
+    output: np.ndarray
+    z_normalised: bool = False  # some z was not on the sphere
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Model:
     name: str
     version: Version
     graph: Graph
-    run: Callable[[dict[str, np.ndarray]], Awaitable[np.ndarray]]
+    run: Callable[[dict[str, np.ndarray]], Awaitable[Outcome]]
 
 
 async def find_model(service: Service, model: str, version: str) -> Model:
@@ -54,21 +61,17 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
     if graph not in graphs:
         raise _unknown(model, served.version, graphs)
 
-    async def policy(inputs: dict[str, np.ndarray]) -> np.ndarray:
-        state = _rows(inputs["state"], served.specs["state"])
-        z = _rows(inputs["z"], served.specs["z"])
+    async def policy(inputs: dict[str, np.ndarray]) -> Outcome:
+        state = rows.read(inputs["state"], served.specs["state"].batch)
+        z = rows.read(inputs["z"], served.specs["z"].batch)
         z = rows.broadcast(z, state, ("z", "state"))
-        return await served.policy_batcher.submit(
-            state.array, rows.project_to_sphere(z, "z", strict=False)[0]
-        )
+        on_sphere, moved = rows.project_to_sphere(z, "z", strict=False)
+        return Outcome(await served.policy_batcher.submit(state.array, on_sphere), moved)
 
-    async def run_windows(inputs: dict[str, np.ndarray]) -> np.ndarray:
+    async def run_windows(inputs: dict[str, np.ndarray]) -> Outcome:
         windows = _windows(inputs["window"], graphs[graph], service.settings.max_rows)
-        return rows.require_finite(
-            await service.runner.run_on_thread(
-                library.encode if graph == "encoder" else library.style, windows
-            )
-        )
+        run = library.encode if graph == "encoder" else library.style
+        return Outcome(rows.require_finite(await service.runner.run_on_thread(run, windows)))
 
     return Model(model, served.version, graphs[graph], policy if graph == "policy" else run_windows)
 
@@ -90,25 +93,13 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
     # the graphs of a state machine run separately
     run = decide if served.memory_batcher is None else run_graph
 
-    async def run_rows(inputs: dict[str, np.ndarray]) -> np.ndarray:
-        state = _rows(inputs["state"], served.specs["state"])
-        goal = _rows(inputs["goal"], served.specs["goal"])
+    async def run_rows(inputs: dict[str, np.ndarray]) -> Outcome:
+        state = rows.read(inputs["state"], served.specs["state"].batch)
+        goal = rows.read(inputs["goal"], served.specs["goal"].batch)
         goal = rows.broadcast(goal, state, ("goal", "state"))
-        return await run(state.array, goal.array)
+        return Outcome(await run(state.array, goal.array))
 
     return Model(model, served.version, graphs[graph], run_rows)
-
-
-def _rows(array: np.ndarray, spec: InputSpec) -> rows.Rows:
-    parsed = rows.read(array, spec)
-    if parsed.single:
-        raise invalid(
-            "wrong_shape",
-            f"{spec.field} has shape {list(array.shape)}",
-            spec.field,
-            f"[B, {spec.width}]",
-        )
-    return parsed
 
 
 def _windows(array: np.ndarray, graph: Graph, limit: int) -> np.ndarray:

@@ -27,7 +27,12 @@ async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
         raise invalid("wrong_shape", "path is not a list", "path", expected)
     if not 2 <= len(points) <= MAX_POINTS:
         raise invalid("wrong_shape", f"path has {len(points)} z", "path", expected)
-    latents = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
+    read = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
+    latents = [z for z, _ in read]
     for i, (a, b) in enumerate(itertools.pairwise(latents)):
         refuse_opposite(a, b, f"path[{i + 1}]")
-    return {"z": sphere.path(np.array(latents), request.steps), "skill": skill.stamp}
+    return {
+        "z": sphere.path(np.array(latents), request.steps),
+        "z_normalised": any(moved for _, moved in read),
+        "skill": skill.stamp,
+    }

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from serving.api import sphere
 from serving.models.skills import ServedSkill
 from serving.wire import rows
 from serving.wire.problems import Refusal, invalid, quoted
-from serving.wire.rows import InputSpec
 
 
-def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = False) -> np.ndarray:
-    """One z, (D,), on the sphere: a row of numbers, or the name of a training clip."""
+def read_latent(
+    value: object, field: str, skill: ServedSkill, strict: bool = False
+) -> tuple[np.ndarray, bool]:
+    """One z, (D,), on the sphere, and whether it was normalised: a row of numbers, or the name of a
+    training clip."""
     if isinstance(value, str):
         clips = skill.manifest.latent.clips
         if value not in clips:
@@ -24,17 +28,10 @@ def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = Fa
                 field,
                 "a clip's name",
             )
-        return np.array(clips[value], np.float32)
-    spec = InputSpec(field, skill.specs["z"].tensor, 1)
-    parsed = rows.read(value, spec)
-    if not parsed.single:
-        raise invalid(
-            "wrong_shape",
-            f"{field} is a batch, not one z",
-            field,
-            f"[{spec.width}] or a clip's name",
-        )
-    return rows.project_to_sphere(parsed, field, strict)[0][0]
+        return np.array(clips[value], np.float32), False
+    parsed = rows.read(value, replace(skill.specs["z"].row, field=field))
+    on_sphere, moved = rows.project_to_sphere(parsed, field, strict)
+    return on_sphere[0], moved
 
 
 def refuse_opposite(a: np.ndarray, b: np.ndarray, field: str) -> None:

@@ -137,6 +137,8 @@ async def infer(request: Request, model: str, version: str = "") -> Response:
         raise invalid(
             "unknown_field", f"outputs are {', '.join(map(quoted, call.outputs))}", "outputs", name
         )
-    output = await inference_model.run(call.tensors)
-    data, headers = oip.encode(call, model, str(inference_model.version.number), {name: output})
+    outcome = await inference_model.run(call.tensors)
+    parameters = {"z_normalised": True} if outcome.z_normalised else {}
+    number = str(inference_model.version.number)
+    data, headers = oip.encode(call, model, number, {name: outcome.output}, parameters)
     return Reply(200, data, headers).response()

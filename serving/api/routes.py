@@ -102,7 +102,7 @@ async def encode(request: Request) -> Response:
         fields = validate(EncodeRequest, encoding.decode(await request.body(), headers))
         field = "frames"
         skill = await service.get_skill(fields.skill)
-        frames = rows.read_frames(fields.frames, skill.specs["frames"])
+        frames = rows.read(fields.frames, skill.specs["frames"]).array
     reply_body, content_headers = encoding.encode(
         await service.runner.run_on_thread(_embedded, skill, frames, field)
     )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -75,7 +76,12 @@ def act(
         body = _raw({"state": state}, others | {"z": z})
     else:
         body = _raw({"state": state, "z": z}, others)
-    return Call("POST", "/act", lambda answer: _tensors(answer)["targets"], body)
+
+    def read(answer: httpx.Response) -> Array:
+        _warn_of_normalised(json.loads(answer.headers["x-fields"]))
+        return _tensors(answer)["targets"]
+
+    return Call("POST", "/act", read, body)
 
 
 def decide(controller: str, state: ArrayLike, goal: ArrayLike) -> Call[Decision]:
@@ -95,6 +101,7 @@ def plan(task: str, state: ArrayLike, goal: ArrayLike, others: dict[str, Any]) -
 
     def read(answer: httpx.Response) -> Plan:
         fields = json.loads(answer.headers["x-fields"])
+        _warn_of_normalised(fields)
         arrays = _tensors(answer)
         return Plan(arrays["z"], arrays["targets"], fields["predicted_return"], fields["llc_steps"])
 
@@ -119,12 +126,13 @@ def interpolate(path: Sequence[ArrayLike | str], steps: int, skill: str | None) 
         point if isinstance(point, str) else np.asarray(point, FLOAT32).tolist() for point in path
     ]
     fields = {"path": points, "steps": steps} | ({"skill": skill} if skill else {})
-    return Call(
-        "POST",
-        "/interpolate",
-        lambda answer: np.array(answer.json()["z"], FLOAT32),
-        {"json": fields},
-    )
+
+    def read(answer: httpx.Response) -> Array:
+        found = answer.json()
+        _warn_of_normalised(found)
+        return np.array(found["z"], FLOAT32)
+
+    return Call("POST", "/interpolate", read, {"json": fields})
 
 
 def latents(ref: str) -> Call[dict[str, Array]]:
@@ -153,6 +161,13 @@ def failure(answer: httpx.Response) -> ServiceError:
         if isinstance(body, dict) and body.keys() == problem.keys():
             problem = body
     return ServiceError(answer.status_code, problem)
+
+
+def _warn_of_normalised(fields: dict[str, Any]) -> None:
+    """Warn of a z off the unit sphere, which is no skill: in its place one on the sphere was used.
+    An older service says it of `act` alone."""
+    if fields.get("z_normalised"):
+        warnings.warn("a z was not on the unit sphere and was normalised", stacklevel=6)
 
 
 def _raw(tensors: dict[str, ArrayLike], others: dict[str, Any]) -> dict[str, Any]:

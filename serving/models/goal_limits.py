@@ -37,6 +37,11 @@ def apply_limits(
     return goal
 
 
+def find_root(tensor: Tensor) -> slice:
+    """The columns of a state that hold the root position."""
+    return next(slice(x.start, x.stop) for x in tensor.slices if x.name == "root_pos")
+
+
 def refuse_fractions(tensor: Tensor, memory: np.ndarray) -> None:
     """Raises Refusal for the first memory (B, M) of a state machine whose index is no whole
     number."""
@@ -102,6 +107,6 @@ def _refuse(limit: GoalLimit, path: str, value: float) -> Refusal:
     unit = f" {limit.unit}" if limit.unit else ""
     what = "" if limit.quantity == "value" else f" has the {limit.quantity}"
     verb = " is" if limit.quantity == "value" else ""
-    message = f"{path}.{limit.part}{what}{verb} {value:.4g}{unit}, out of the controller's range"
+    message = f"{path}.{limit.part}{what}{verb} {value:.4g}{unit}, out of range"
     expected = f"{limit.least:.4g} to {limit.most:.4g}{unit}"
     return invalid("goal_out_of_range", message, f"{path}.{limit.part}", expected)

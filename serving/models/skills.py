@@ -10,7 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from serving.models.batcher import Batcher
-from serving.models.goal_limits import apply_limits, refuse_fractions, refuse_no_direction
+from serving.models.goal_limits import (
+    apply_limits,
+    find_root,
+    refuse_fractions,
+    refuse_no_direction,
+)
 from serving.models.graph_runner import GraphRunner
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.wire.rows import InputSpec
@@ -36,8 +41,11 @@ class ServedSkill:
         """Verified and warm. Raises StoreError for a version that cannot run."""
         library = SkillLibrary.open(store, version, device=runner.device)
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
-        specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "z")}
-        specs["frames"] = InputSpec("frames", inputs["state"], max_frames)
+        specs = {
+            "state": InputSpec("state", inputs["state"], max_rows),
+            "z": InputSpec("z", inputs["z"], max_rows, named=True),
+            "frames": InputSpec("frames", inputs["state"], max_frames, "batch"),
+        }
         state = state_at_rest(version.manifest)
         z = example_latent(version.manifest)
         window = make_resting_row(library.encoder.graph.input("window"))
@@ -130,9 +138,7 @@ class ServedController:
 
     @cached_property
     def _root(self) -> slice:
-        """The columns of a state that hold the root position."""
-        slices = self.specs["state"].tensor.slices
-        return next(slice(x.start, x.stop) for x in slices if x.name == "root_pos")
+        return find_root(self.specs["state"].tensor)
 
     @property
     def version(self) -> Version:

@@ -100,9 +100,13 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
 
 
 def encode(
-    call: Call, model: str, version: str, outputs: Mapping[str, Array]
+    call: Call,
+    model: str,
+    version: str,
+    outputs: Mapping[str, Array],
+    parameters: Mapping[str, Any],
 ) -> tuple[bytes, Headers]:
-    """The reply, each output as JSON or binary as its request chose."""
+    """The reply with these parameters, each output as JSON or binary as its request chose."""
     rows = []
     parts = []
     for name, array in outputs.items():
@@ -113,10 +117,12 @@ def encode(
         else:
             output["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
         rows.append(output)
-    reply = {"model_name": model, "model_version": version, "outputs": rows}
-    head = orjson.dumps(
-        reply | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY
-    )
+    reply: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": rows}
+    if call.id:
+        reply["id"] = call.id
+    if parameters:
+        reply["parameters"] = dict(parameters)
+    head = orjson.dumps(reply, option=orjson.OPT_SERIALIZE_NUMPY)
     if not parts:
         return head, (JSON,)
     media = (b"content-type", b"application/octet-stream")

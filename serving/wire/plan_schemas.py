@@ -40,6 +40,7 @@ class PlanResponse(WireMessage):
         description="Sum of the rewards that were simulated over `horizon` control steps, with the "
         "gain in the task's potential, less the cost of a fall"
     )
+    z_normalised: bool = Field(description="true: `last_z` was not on the sphere")
     horizon: int = Field(description="Control steps that were simulated")
     llc_steps: int = Field(description="Control steps after which to plan again")
     skill: ServedVersion

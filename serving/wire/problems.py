@@ -66,6 +66,8 @@ Code = Literal[
     "internal_error",
 ]
 CODES = frozenset((*get_args(Code), *error_codes()))  # and those of the store
+KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+LARGEST_SHOWN = 1e30  # a number beyond is not written out
 RETRY_AFTER = 5  # s: by then a store may be reachable, or a version repaired
 
 
@@ -80,7 +82,7 @@ class Problem(BaseModel):
                     "code": "wrong_shape",
                     "message": "z has 3 numbers; it needs 64",
                     "field": "z",
-                    "expected": "[64] or [B, 64], B up to 1024",
+                    "expected": "[64] or [B, 64], B up to 1024, or a clip's name",
                 }
             ]
         },
@@ -225,3 +227,16 @@ def quoted(text: object, limit: int = 80) -> str:
     """A client's text, safe to repeat in a message: ASCII, one line, short."""
     escaped = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
     return escaped if len(escaped) <= limit else escaped[:limit] + "..."
+
+
+def describe_value(value: object) -> str:
+    """A client's value, safe to repeat in a message: a scalar itself, otherwise its kind."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, int | float) and abs(value) < LARGEST_SHOWN:
+        return str(value)
+    if isinstance(value, int | float):
+        return "a number beyond 1e30"
+    return KINDS.get(type(value), "a list")

@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.problems import KINDS, Refusal, invalid, quoted
 from skills_store.graph import Slice, Tensor
 
 # A client that integrates its own quaternion drifts; beyond this it has a bug.
 UNIT_TOLERANCE = 1e-3
 SPHERE_TOLERANCE = 1e-2  # a z rounded to float16 or a few decimals is used as it is
-KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+
+Form = Literal["row", "batch", "either"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,24 @@ class Rows:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """The required form of a field: a tensor of the manifest, of at most `limit` rows."""
+    """The required form of a field: a tensor of the manifest, as one row, a batch of at most
+    `limit` rows, or either."""
 
     field: str
     tensor: Tensor
     limit: int
+    form: Form = "either"
+    named: bool = False  # the name of a training clip stands for a row, too
+
+    @cached_property
+    def row(self) -> InputSpec:
+        """The same field as one row."""
+        return replace(self, form="row")
+
+    @cached_property
+    def batch(self) -> InputSpec:
+        """The same field as a batch, and of numbers alone."""
+        return replace(self, form="batch", named=False)
 
     @cached_property
     def width(self) -> int:
@@ -58,8 +72,15 @@ class InputSpec:
     def expected(self) -> str:
         """The accepted forms in one line: `[64] or [B, 64], B up to 1024`."""
         parts = ", ".join(f"{part.name}[{part.stop - part.start}]" for part in self.parts)
-        named = f", or an object of {parts}" if parts else ""
-        return f"[{self.width}] or [B, {self.width}], B up to {self.limit}{named}"
+        by_part = f", or an object of {parts}" if parts else ""
+        by_name = ", or a clip's name" if self.named else ""
+        up_to = "" if self.form == "row" else f", B up to {self.limit}"
+        return f"{self.shape_text(self.width)}{up_to}{by_part}{by_name}"
+
+    def shape_text(self, width: int) -> str:
+        """The accepted shapes of `width` numbers."""
+        shapes = {"row": f"[{width}]", "batch": f"[B, {width}]"}
+        return shapes.get(self.form, " or ".join(shapes.values()))
 
 
 def read(value: object, spec: InputSpec) -> Rows:
@@ -67,18 +88,9 @@ def read(value: object, spec: InputSpec) -> Rows:
     if isinstance(value, dict) and spec.parts:
         rows = _from_parts(value, spec)
     else:
-        rows = _from_numbers(value, spec.field, spec.width, spec.limit, spec.expected)
+        rows = _from_numbers(value, spec.field, spec.width, spec, spec.expected)
     _refuse_unreal_rotations(rows, spec)
     return rows
-
-
-def read_frames(value: object, spec: InputSpec) -> np.ndarray:
-    """A clip: (T, S) states one control step apart."""
-    rows = read(value, spec)
-    if rows.single:
-        message = f"{spec.field} is one frame, not a list of frames"
-        raise invalid("wrong_shape", message, spec.field, f"[T, {spec.width}]")
-    return rows.array
 
 
 def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
@@ -131,30 +143,28 @@ def _from_parts(value: dict[str, Any], spec: InputSpec) -> Rows:
     for part in spec.parts:
         width = part.stop - part.start
         path = f"{field}.{part.name}"
-        expected = f"[{width}] or [B, {width}], {part.unit}"
-        parts.append(_from_numbers(value[part.name], path, width, spec.limit, expected))
+        expected = f"{spec.shape_text(width)}, {part.unit}"
+        parts.append(_from_numbers(value[part.name], path, width, spec, expected))
         if parts[-1].single != parts[0].single or len(parts[-1]) != len(parts[0]):
             message = f"{path} and {field}.{names[0]} differ in how many rows they have"
             raise invalid("batch_mismatch", message, path, "as many rows in every part")
     return Rows(np.concatenate([rows.array for rows in parts], axis=1), parts[0].single)
 
 
-def _from_numbers(value: object, field: str, width: int, limit: int, expected: str) -> Rows:
+def _from_numbers(value: object, field: str, width: int, spec: InputSpec, expected: str) -> Rows:
     if isinstance(value, np.ndarray):  # float32 already
         single = value.ndim == 1
         batch = value if value.ndim > 1 else value[None]
         if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
-        if len(batch) > limit:
-            raise _too_many(len(batch), field, limit, expected)
+        _refuse_form(single, len(batch), field, spec, expected)
         if batch.shape[1] != width:
             raise _wrong_width(batch[0], field if single else f"{field}[0]", width, expected)
         numbers = batch
     elif isinstance(value, list):
         single = not (value and isinstance(value[0], list))
         batch = [value] if single else value
-        if len(batch) > limit:
-            raise _too_many(len(batch), field, limit, expected)
+        _refuse_form(single, len(batch), field, spec, expected)
         for i, row in enumerate(batch):
             _refuse_malformed(row, field if single else f"{field}[{i}]", width, expected)
         numbers = _array(batch, width)
@@ -200,9 +210,15 @@ def _not_finite(numbers: np.ndarray, field: str, single: bool, expected: str) ->
     return invalid("not_finite", f"{path} is not a finite float32 number", path, expected)
 
 
-def _too_many(count: int, field: str, limit: int, expected: str) -> Refusal:
-    message = f"{field} has {count} rows; this service takes up to {limit} at once"
-    return invalid("batch_too_large", message, field, expected)
+def _refuse_form(single: bool, count: int, field: str, spec: InputSpec, expected: str) -> None:
+    """Raises Refusal for one row, or for `count` rows, where `spec` has not that form."""
+    if spec.form == "row" and not single:
+        raise invalid("wrong_shape", f"{field} is a batch, not one row", field, expected)
+    if spec.form == "batch" and single:
+        raise invalid("wrong_shape", f"{field} is one row, not a batch", field, expected)
+    if count > spec.limit:
+        message = f"{field} has {count} rows; this service takes up to {spec.limit} at once"
+        raise invalid("batch_too_large", message, field, expected)
 
 
 def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
-from serving.wire.problems import Code, Refusal, invalid, quoted
+from serving.wire.problems import Code, Refusal, describe_value, invalid, quoted
 from skills_store.graph import Slice
 from skills_store.manifest import Digest, GoalLimit
 
@@ -34,7 +34,7 @@ def validate(model: type[Model], fields: object) -> Model:
 
 
 def _refusal(error: ValidationError, model: type[WireMessage]) -> Refusal:
-    first = error.errors(include_url=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     fields = model.model_fields
     code: Code = "missing_field" if first["type"] == "missing" else "wrong_type"
     there = ", ".join(fields)
@@ -44,8 +44,22 @@ def _refusal(error: ValidationError, model: type[WireMessage]) -> Refusal:
     if name not in fields:
         message = f"no field {quoted(name)}; there are: {there}"
         return invalid("unknown_field", message, quoted(name)[1:-1], f"only {there}")
-    says = "is missing" if code == "missing_field" else f"is not usable: {first['msg']}"
-    return invalid(code, f"{name} {says}", name, fields[name].description)
+    says = "missing" if code == "missing_field" else describe_value(first["input"])
+    expected = _describe_scalar(model, name) or fields[name].description
+    return invalid(code, f"{name} is {says}", name, expected)
+
+
+def _describe_scalar(model: type[WireMessage], name: str) -> str | None:
+    """The values that a field of one number or truth value takes; None for any other field."""
+    schema = model.model_json_schema()["properties"][name]
+    for kind in schema.get("anyOf", [schema]):
+        if kind.get("type") == "integer":
+            return f"a whole number, {kind['minimum']} to {kind['maximum']}"
+        if kind.get("type") == "boolean":
+            return "true or false"
+        if "maxLength" in kind:
+            return f"text of at most {kind['maxLength']} characters"
+    return None
 
 
 class ActRequest(WireMessage):
@@ -165,6 +179,7 @@ class LatentListing(WireMessage):
 
 class InterpolateResponse(WireMessage):
     z: Batch = Field(description="[steps, D], evenly spaced by angle")
+    z_normalised: bool = Field(description="true: some z of `path` was not on the sphere")
     skill: ServedVersion
 
 

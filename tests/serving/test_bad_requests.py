@@ -123,8 +123,47 @@ def test_wrong_shape_error_states_the_expected_shape(service):
         "code": "wrong_shape",
         "message": "z has 3 numbers; it needs 8",
         "field": "z",
-        "expected": "[8] or [B, 8], B up to 40",
+        "expected": "[8] or [B, 8], B up to 40, or a clip's name",
     }
+
+
+PARTS_TEXT = ", ".join(f"{part.name}[{part.stop - part.start}]" for part in SLICES)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "expected"),
+    [
+        ("/act", {"state": [1.0], "z": Z}, "state", "[69] or [B, 69], B up to 40, or an object"),
+        ("/interpolate", {"path": ["walk", 1], "steps": 3}, "path[1]", "[8], or a clip's name"),
+        ("/interpolate", {"path": [[Z], Z], "steps": 3}, "path[0]", "[8], or a clip's name"),
+        ("/encode", {"frames": STATE}, "frames", "[B, 69], B up to 60, or an object"),
+    ],
+)
+def test_expected_has_the_forms_that_are_accepted(service, path, body, field, expected):
+    found = service.post(path, json=body).json()
+    assert found["field"] == field
+    by_part = f"{expected} of {PARTS_TEXT}"
+    assert found["expected"] == (by_part if expected.endswith("object") else expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "value", "expected"),
+    [
+        ("/act", {"seed": -1}, "-1", f"a whole number, 0 to {2**63 - 1}"),
+        ("/act", {"seed": "x" * 500}, "'xxx", f"a whole number, 0 to {2**63 - 1}"),
+        ("/act", {"seed": 10**400}, "a number", f"a whole number, 0 to {2**63 - 1}"),
+        ("/act", {"seed": [[1] * 9] * 9}, "a list", f"a whole number, 0 to {2**63 - 1}"),
+        ("/act", {"strict": 1}, "1", "true or false"),
+        ("/interpolate", {"path": ["walk", Z], "steps": 1}, "1", "a whole number, 2 to 10000"),
+        ("/interpolate", {"path": ["walk", Z]}, "missing", "a whole number, 2 to 10000"),
+    ],
+)
+def test_a_wrong_scalar_is_named_with_its_bounds(service, path, fields, value, expected):
+    body = {"state": STATE, "z": Z} | fields if path == "/act" else fields
+    found = service.post(path, content=json.dumps(body)).json()
+    assert found["message"].startswith(f"{found['field']} is {value}")
+    assert len(found["message"]) < 200
+    assert found["expected"] == expected
 
 
 BYTES = [

@@ -23,6 +23,16 @@ GOAL = goal_rows(3)
 EXAMPLES = ROOT / "docs" / "clients"
 
 
+def test_clients_warn_of_a_z_off_the_sphere(live, library):
+    with Client(live.url) as client:
+        with pytest.warns(UserWarning, match="not on the unit sphere") as caught:
+            targets = client.act(STATE[0], 2 * Z[0])
+        np.testing.assert_allclose(targets, library.act(STATE[:1], Z[:1])[0], atol=1e-5)
+        assert caught[0].filename == __file__
+        with pytest.warns(UserWarning, match="not on the unit sphere"):
+            client.interpolate(["walk", 2 * Z[0]], 3)
+
+
 def test_sync_and_async_clients_match_the_library_bit_for_bit(live, shared, library):
     controller = Controller.open(shared, "reach")
 

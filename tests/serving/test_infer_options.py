@@ -150,3 +150,10 @@ def test_parameters_of_other_servers_are_ignored(service, place):
     others = {"content_type": "np", "headers": {"a": "b"}, "priority": 2, "timeout": 5, "mine": 1}
     found = infer(service, with_parameters(place, **others))
     assert found.content == infer(service, BODY).content
+
+
+def test_reply_has_a_parameter_where_a_z_was_normalised(service):
+    body = deepcopy(BODY)
+    assert "parameters" not in infer(service, body).json()
+    body["inputs"][1]["data"] = (2 * Z).ravel().tolist()
+    assert infer(service, body).json()["parameters"] == {"z_normalised": True}

@@ -40,6 +40,9 @@ def test_interpolate_between_rows_and_clips(service):
         floats(found["z"]), sphere.path(np.array([walk, B, C]), 7), atol=1e-6
     )
     assert found["skill"]["name"] == "humanoid"
+    assert found["z_normalised"] is True
+    body["path"][2] = C.tolist()
+    assert service.post("/interpolate", json=body).json()["z_normalised"] is False
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,22 @@ def test_plan_with_last_z_never_lowers_predicted_return(bundled, request_body):
     assert again["predicted_return"] >= first["predicted_return"] - 1e-3
 
 
+def test_plan_says_that_last_z_was_normalised(bundled, request_body):
+    for length in (1, 2):
+        last_z = [length, 0.0, 0.0, 0.0, 0.0, 0.0]
+        reply = bundled.post("/plan", json=request_body | {"last_z": last_z}).json()
+        assert reply["z_normalised"] is (length == 2)
+
+
+def test_expected_of_a_plan_is_one_row(bundled, request_body):
+    for field in ("state", "goal", "last_z"):
+        body = request_body | {"last_z": [1.0] + [0.0] * 5}
+        found = bundled.post("/plan", json=body | {field: [body[field]] * 2}).json()
+        assert (found["code"], found["field"]) == ("wrong_shape", field)
+        assert "[B" not in found["expected"]
+        assert "clip's name" not in found["expected"]
+
+
 def test_task_parameters_change_the_predicted_return(bundled, request_body):
     head = bundled.post("/plan", json=request_body | {"parameters": {"body": "head"}}).json()
     hand = bundled.post("/plan", json=request_body | {"parameters": {"body": "right_hand"}}).json()
@@ -102,8 +118,14 @@ def test_goal_includes_the_state_of_the_box(bundled, request_body):
     ("changed", "refusal"),
     [
         ({"task": "fly"}, (404, "unknown_task", "task")),
-        ({"parameters": {"depth": 1}}, (422, "wrong_parameter", "parameters")),
-        ({"parameters": {"height_min": -1}}, (422, "wrong_parameter", "parameters")),
+        ({"parameters": {"depth": 1}}, (422, "wrong_parameter", "parameters.depth")),
+        ({"parameters": {"height_min": -1}}, (422, "wrong_parameter", "parameters.height_min")),
+        ({"parameters": {"height_min": 9}}, (422, "wrong_parameter", "parameters")),
+        ({"goal": [1.0, 0.0, 50.0]}, (422, "goal_out_of_range", "goal.target")),
+        (
+            {"task": "heading", "goal": [5.0, 0.0, 1.0, 1.0, 0.0]},
+            (422, "goal_out_of_range", "goal.direction"),
+        ),
         ({"parameters": {"body": "tail"}}, (422, "wrong_parameter", "parameters")),
         ({"goal": [1.0, 2.0]}, (422, "wrong_shape", "goal")),
         ({"goal": [[1.0, 2.0, 1.0]]}, (422, "wrong_shape", "goal")),
@@ -117,6 +139,22 @@ def test_goal_includes_the_state_of_the_box(bundled, request_body):
 )
 def test_invalid_plan_request_is_refused(bundled, request_body, changed, refusal):
     problem(bundled.post("/plan", json=request_body | changed), *refusal)
+
+
+def test_wrong_parameter_error_has_the_value_or_the_names_that_exist(bundled, request_body):
+    unknown = bundled.post("/plan", json=request_body | {"parameters": {"bdy": "head"}}).json()
+    assert unknown["expected"].startswith("one of: goal_time_min, ")
+    assert "body" in unknown["expected"].split(", ")
+    wrong = request_body | {"parameters": {"success_distance": -1}}
+    found = bundled.post("/plan", json=wrong).json()
+    assert found["field"] == "parameters.success_distance"
+    assert "is -1" in found["message"]
+    assert found["expected"] == "greater than 0"
+
+
+def test_plan_accepts_a_place_that_controllers_clip(bundled, request_body):
+    far = request_body | {"goal": [100.0, 0.0, 1.0]}
+    assert bundled.post("/plan", json=far).status_code == 200
 
 
 def test_plan_refuses_a_library_without_start_states(service):

@@ -67,6 +67,21 @@ def test_session_returns_library_targets_as_text_and_binary(session, library):
         np.testing.assert_array_equal(session.send_binary(state), targets)
 
 
+def test_text_replies_say_that_the_last_z_was_normalised(session):
+    assert session.send_json(z=2 * A)["z_normalised"] is True
+    assert session.send_json(state=STATES[0])["z_normalised"] is True
+    assert session.send_json(state=STATES[0], z=B)["z_normalised"] is False
+    assert session.send_json(z=0.5 * A)["z_normalised"] is True
+
+
+def test_expected_of_a_session_is_one_row(session):
+    session.send_json(controller="reach")
+    for fields in ({"state": STATES[:2], "goal": GOAL}, {"state": STATES[0], "goal": [GOAL] * 2}):
+        found = session.send_json(**fields)
+        assert found["code"] == "wrong_shape"
+        assert "[B" not in found["expected"]
+
+
 def test_new_z_applies_from_the_step_that_sets_it(session, library):
     session.send_json(z="walk")
     np.testing.assert_array_equal(
