@@ -31,7 +31,7 @@ from serving.models.metrics import Metrics
 from serving.models.service import Service
 from serving.server.connection_limits import HEAD_TOO_LARGE, MAX_HEAD, OVER_LIMIT, REFUSED
 from serving.server.request_body import BodyReader
-from serving.wire.problems import Refusal
+from serving.wire.problems import Refusal, quoted
 from serving.wire.reply import Reply
 
 log = logging.getLogger("repertoire.serving")
@@ -166,6 +166,7 @@ class Gateway:
         started = perf_counter()
         try:
             key = self._admit(scope, path, headers)
+            check_session_path(path)
         except Refusal as refusal:
             started += await wait_before_refusal(refusal)
             request_id = self._make_request_id(headers)
@@ -174,10 +175,7 @@ class Gateway:
             route = path if path == session_route.PATH else "other"
             self._record(route, refusal.status, perf_counter() - started, request_id, "")
             return
-        if path == session_route.PATH:
-            await session_route.serve_session(self.service, scope, receive, send, key)
-        else:
-            await self.api(scope, receive, send)  # closes it: there is no such route
+        await session_route.serve_session(self.service, scope, receive, send, key)
 
     def _admit(self, scope: Scope, path: str, headers: Mapping[bytes, bytes]) -> Key:
         """The key of a request, or of a WebSocket, that may go on. Raises Refusal."""
@@ -209,6 +207,13 @@ class Gateway:
                 "ms": round(seconds * 1000, 3),
             }
             access_log.info("%s %d", route, status, extra=fields)
+
+
+def check_session_path(path: str) -> None:
+    """Raises Refusal for a WebSocket at another path than that of sessions."""
+    if path != session_route.PATH:
+        message = f"no WebSocket at {quoted(path)}; there is: {session_route.PATH}"
+        raise Refusal(404, "not_found", message, None, session_route.PATH)
 
 
 def check_connections(scope: Scope) -> None:

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 
 import orjson
 
+# uvicorn's websockets-sansio reports a refused handshake so, although its reply was sent: it notes
+# only an accepted one as complete. The gateway accepts or refuses each.
+REFUSED_HANDSHAKE = "ASGI callable returned without completing handshake."
 FIELDS = ("request_id", "route", "status", "ms", "key")
 
 
@@ -26,9 +29,14 @@ class Lines(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
+def is_no_refused_handshake(record: logging.LogRecord) -> bool:
+    return record.name != "uvicorn.error" or record.getMessage() != REFUSED_HANDSHAKE
+
+
 def configure(access: bool) -> None:
     """Log warnings and above of all loggers; with `access`, one line per request."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
+    handler.addFilter(is_no_refused_handshake)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("repertoire.access").setLevel(logging.INFO if access else logging.WARNING)

@@ -67,6 +67,23 @@ def test_session_returns_library_targets_as_text_and_binary(session, library):
         np.testing.assert_array_equal(session.send_binary(state), targets)
 
 
+def test_a_websocket_at_another_path_is_refused_without_an_error_in_the_log(shared):
+    with running(shared.root) as live:
+        url = live.url.replace("http", "ws")
+        with pytest.raises(InvalidStatus) as refused, connect(f"{url}/sessions"):
+            pass
+        response = refused.value.response
+        found = json.loads(response.body)
+        assert (response.status_code, found["code"]) == (404, "not_found")
+        assert found["expected"] == "/session"
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(f"{url}/session", origin="http://x.y"),
+        ):
+            pass
+        assert '"level":"error"' not in live.stop_and_read()
+
+
 def test_text_replies_say_that_the_last_z_was_normalised(session):
     assert session.send_json(z=2 * A)["z_normalised"] is True
     assert session.send_json(state=STATES[0])["z_normalised"] is True

@@ -182,6 +182,18 @@ def test_invalid_msgpack_request_is_refused(service, body):
     assert set(response.json()) == {"code", "message", "field", "expected"}
 
 
+def test_msgpack_is_read_under_its_older_name_and_other_types_are_named(service):
+    data = ormsgpack.packb({"state": state_rows(1)[0].tolist(), "z": "walk"})
+    for name in ("application/x-msgpack", "application/X-MsgPack; charset=x"):
+        response = service.post("/act", content=data, headers={"content-type": name})
+        assert response.status_code == 200
+        assert response.headers["content-type"] == MSGPACK
+    response = service.post("/act", content=data, headers={"content-type": "application/cbor"})
+    found = problem(response, 422, "not_json", "content-type")
+    assert "'application/cbor'" in found["message"]
+    assert found["expected"] == f"one of: application/json, {MSGPACK}, {RAW}"
+
+
 NUMBERS = st.one_of(
     st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
