@@ -67,7 +67,7 @@ Code = Literal[
 ]
 CODES = frozenset((*get_args(Code), *error_codes()))  # and those of the store
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-LARGEST_SHOWN = 1e30  # a number beyond is not written out
+LARGEST_SHOWN = 10**30  # a whole number from here on is not written out
 RETRY_AFTER = 5  # s: by then a store may be reachable, or a version repaired
 
 
@@ -235,8 +235,8 @@ def describe_value(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return quoted(value)
-    if isinstance(value, int | float) and abs(value) < LARGEST_SHOWN:
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_SHOWN):
         return str(value)
-    if isinstance(value, int | float):
-        return "a number beyond 1e30"
+    if isinstance(value, int):
+        return "a whole number of more than 30 digits"
     return KINDS.get(type(value), "a list")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
@@ -49,6 +50,7 @@ def _refusal(error: ValidationError, model: type[WireMessage]) -> Refusal:
     return invalid(code, f"{name} is {says}", name, expected)
 
 
+@cache
 def _describe_scalar(model: type[WireMessage], name: str) -> str | None:
     """The values that a field of one number or truth value takes; None for any other field."""
     schema = model.model_json_schema()["properties"][name]

@@ -151,7 +151,12 @@ def test_expected_has_the_forms_that_are_accepted(service, path, body, field, ex
     [
         ("/act", {"seed": -1}, "-1", f"a whole number, 0 to {2**63 - 1}"),
         ("/act", {"seed": "x" * 500}, "'xxx", f"a whole number, 0 to {2**63 - 1}"),
-        ("/act", {"seed": 10**400}, "a number", f"a whole number, 0 to {2**63 - 1}"),
+        (
+            "/act",
+            {"seed": 10**400},
+            "a whole number of more than 30 digits",
+            f"a whole number, 0 to {2**63 - 1}",
+        ),
         ("/act", {"seed": [[1] * 9] * 9}, "a list", f"a whole number, 0 to {2**63 - 1}"),
         ("/act", {"strict": 1}, "1", "true or false"),
         ("/interpolate", {"path": ["walk", Z], "steps": 1}, "1", "a whole number, 2 to 10000"),

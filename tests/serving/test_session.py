@@ -13,6 +13,7 @@ import pytest
 from starlette.types import Message
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from serving.access import keys
 from serving.access.guard import ANYONE
@@ -78,7 +79,7 @@ def test_a_websocket_at_another_path_is_refused_without_an_error_in_the_log(shar
         assert found["expected"] == "/session"
         with (
             pytest.raises(InvalidStatus, match="403"),
-            connect(f"{url}/session", origin="http://x.y"),
+            connect(f"{url}/session", origin=Origin("http://x.y")),
         ):
             pass
         assert '"level":"error"' not in live.stop_and_read()
