@@ -186,7 +186,13 @@ class WarmConfig(Frozen):
             "learn"
         ),
     )
-
+    parent_weight: NotNegative = Field(
+        default=0.0,
+        description=(
+            "Weight of the squared distance of mean actions to those of `library`, near its clips "
+            "(pretrain/ase/parent_loss.py)"
+        ),
+    )
     encoder_steps: Annotated[int, Field(ge=0)] = Field(
         default=500, description="Gradient steps of the encoder before simulation"
     )

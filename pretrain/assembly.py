@@ -4,6 +4,8 @@ aids, warm start, and the schedule of the action std."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
 
 import torch
 from torch import Generator, Tensor
@@ -15,6 +17,7 @@ from pretrain.ase.env import AseEnv
 from pretrain.ase.latent_separation import separate_latents
 from pretrain.ase.latents import LatentSampling
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
+from pretrain.ase.parent_loss import ParentSkills
 from pretrain.ase.published_weights import load_encoder, load_policy
 from pretrain.ase.symmetry import latent_mirror, make_symmetry
 from pretrain.ase_config import SkillPPOConfig
@@ -27,7 +30,7 @@ from pretrain.objective import count_values, make_objective
 from pretrain.parent import check_parent, find_parent
 from pretrain.rl.generators import spawn_generators
 from pretrain.rl.gradient_steps import GradientSteps
-from pretrain.rl.graph_weights import read_weights
+from pretrain.rl.graph_weights import Weights, read_weights
 from pretrain.rl.iteration import LoopConfig
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
@@ -42,6 +45,8 @@ from pretrain.training_aids import (
 from pretrain.training_data import TrainingData, control_steps
 from skills_store.manifest import Manifest
 from skills_store.open import open_store
+from skills_store.store import Store
+from skills_store.version import Version
 
 WARM_LR = 1e-3  # of the gradient steps before simulation
 WARM_BATCH = 1024  # rows
@@ -70,7 +75,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     return Training(
         nets,
         make_assisted_env(cfg, data, nets, ase_env, curriculum) if curriculum else ase_env,
-        make_objective(cfg, nets, data, replay, ground),
+        make_objective(cfg, nets, data, replay, ground, parent=load_parent_skills(cfg, data, nets)),
         LoopConfig(
             cfg.ppo.horizon,
             cfg.ppo.gamma,
@@ -82,6 +87,20 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
         rng,
         extra_state={"replay": replay},
     )
+
+
+def load_parent_skills(
+    cfg: PretrainConfig, data: TrainingData, nets: SkillNets
+) -> ParentSkills | None:
+    """The policy of `warm.library` and its clips, for `warm.parent_weight`. None without it, and
+    without the training aids, which measure the tracking error."""
+    parent = find_parent(cfg)
+    if parent is None or not cfg.warm.parent_weight or not cfg.assisted:
+        return None
+    check_parent(cfg, parent.manifest, data.character)
+    policy = deepcopy(nets.policy)
+    load_policy(replace(nets, policy=policy), read_policy(open_store(cfg.store), parent))
+    return ParentSkills(policy, find_learned(parent.manifest, data))
 
 
 def build_nets(
@@ -188,12 +207,10 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     check_parent(cfg, parent.manifest, data.character)
     store = open_store(cfg.store)
     nets = training.nets
-    latents = match_latents(parent.manifest, data)
-    graphs = parent.manifest.graphs
-    load_policy(nets, read_weights(store.read(parent, graphs["policy"].file)))
-    encoder = read_weights(store.read(parent, graphs["encoder"].file))
-    load_encoder(nets.encoder, encoder, data.demos, latents)
-    is_learned = torch.tensor([clip in latents for clip in range(len(data.library.names))])
+    load_policy(nets, read_policy(store, parent))
+    encoder = read_weights(store.read(parent, parent.manifest.graphs["encoder"].file))
+    load_encoder(nets.encoder, encoder, data.demos, match_latents(parent.manifest, data))
+    is_learned = find_learned(parent.manifest, data)
     separate_clips(cfg, data, training, is_learned)
     if isinstance(training.env, AssistedEnv):
         training.env.assistance.begin_unassisted(is_learned)
@@ -217,6 +234,16 @@ def distill(
     config = GradientSteps(warm.distill_steps, WARM_LR, 4 * WARM_BATCH)
     latents = nets.encoder.clip_latents
     distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)
+
+
+def read_policy(store: Store, library: Version) -> Weights:
+    return read_weights(store.read(library, library.manifest.graphs["policy"].file))
+
+
+def find_learned(manifest: Manifest, data: TrainingData) -> Tensor:
+    """Which clips of `data` the library has, (C,) bool."""
+    latents = match_latents(manifest, data)
+    return torch.tensor([clip in latents for clip in range(len(data.library.names))])
 
 
 def match_latents(manifest: Manifest, data: TrainingData) -> dict[int, Tensor]:

@@ -82,8 +82,8 @@ class PretrainConfig(Frozen):
         default="full",
         description=(
             "full: the training aids beyond ASE. none: without them; then curriculum, "
-            "tracking_termination, imitation, getup_reward_weight, action_std_final and "
-            "distill_steps have no effect"
+            "tracking_termination, imitation, getup_reward_weight, action_std_final, "
+            "distill_steps and parent_weight have no effect"
         ),
     )
     curriculum: CurriculumConfig = CurriculumConfig()

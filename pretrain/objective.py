@@ -8,6 +8,12 @@ import torch
 from pretrain.ase.discriminator import make_disc_learner, style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
+from pretrain.ase.parent_loss import (
+    FOR_PARENT,
+    ParentSkills,
+    read_parent_actions,
+    with_parent_loss,
+)
 from pretrain.assist.foot_swing import foot_reward
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
@@ -34,9 +40,16 @@ WeightedRewards = dict[str, tuple[float, Reward]]
 
 
 def make_objective(
-    cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay, ground: Ground
+    cfg: PretrainConfig,
+    nets: SkillNets,
+    data: TrainingData,
+    replay: Replay,
+    ground: Ground,
+    *,
+    parent: ParentSkills | None = None,
 ) -> Objective:
-    """Peng et al. 2022: rewards for style and for identifiable skills, and a loss for diversity."""
+    """Peng et al. 2022: rewards for style and for identifiable skills, and a loss for diversity.
+    With a `parent`, the policy also keeps its skills."""
     disc = cfg.disc
     enc = cfg.enc
     return Objective(
@@ -51,15 +64,22 @@ def make_objective(
         policy=make_policy_learner(
             cfg.ppo,
             nets.policy,
-            make_policy_loss(cfg, nets, data.character.skeleton),
-            (*imitation_keys(cfg), *(FOR_SMOOTHING if cfg.ppo.smoothing_weight else ())),
+            make_policy_loss(cfg, nets, data.character.skeleton, parent),
+            (
+                *imitation_keys(cfg),
+                *(FOR_SMOOTHING if cfg.ppo.smoothing_weight else ()),
+                *(FOR_PARENT if parent else ()),
+            ),
         ),
         value=make_value_learner(cfg.ppo, nets.value),
         others=(
             make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
             make_enc_learner(cfg, nets, data),
         ),
-        targets=(average_neighbors,) if cfg.ppo.smoothing_weight else (),
+        targets=(
+            *((average_neighbors,) if cfg.ppo.smoothing_weight else ()),
+            *((read_parent_actions(parent),) if parent else ()),
+        ),
     )
 
 
@@ -124,8 +144,11 @@ def clones_reference(cfg: PretrainConfig) -> bool:
     return cfg.curriculum.switch_assist_start > 0
 
 
-def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
-    """PPO's surrogate, cloning in switches, the pose gradient, smoothing, and diversity."""
+def make_policy_loss(
+    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, parent: ParentSkills | None
+) -> Loss:
+    """PPO's surrogate, cloning in switches, the pose gradient, smoothing, the distance to the
+    parent, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
@@ -139,6 +162,8 @@ def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -
         )
     if ppo.smoothing_weight:
         loss = with_action_smoothing(loss, ppo.smoothing_weight)
+    if parent:
+        loss = with_parent_loss(loss, cfg.warm.parent_weight)
     enc = cfg.enc
     if not enc.diversity_weight or not enc.diversity_share:
         return policy_loss(nets.policy, loss)

@@ -15,13 +15,14 @@ from skills_store.version import Version
 def find_parent(cfg: PretrainConfig) -> Version | None:
     """The version that `warm.library` names; None where it is empty.
 
-    Raises ValueError where it is no skill library, or where a distillation needs one, and
+    Raises ValueError where it is no skill library, or where another key of `warm` needs one, and
     StoreError where it does not exist."""
     if not cfg.warm.library:
-        if cfg.warm.distill_steps:
+        if cfg.warm.distill_steps or cfg.warm.parent_weight:
+            key = "distill_steps" if cfg.warm.distill_steps else "parent_weight"
             raise ValueError(
-                f"warm.distill_steps={cfg.warm.distill_steps} distills a library, and none is "
-                "given; expected warm.library=NAME@N"
+                f"warm.{key}={getattr(cfg.warm, key)} needs a library, and none is given; expected "
+                "warm.library=NAME@N"
             )
         return None
     version = open_store(cfg.store).resolve(cfg.warm.library)

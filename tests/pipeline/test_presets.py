@@ -12,6 +12,7 @@ from pretrain.ase.env import AseEnv
 from pretrain.ase.latent_separation import MAX_COSINE
 from pretrain.assembly import (
     build_training,
+    load_parent_skills,
     make_near_probs,
     schedule_action_std,
     set_action_std,
@@ -214,6 +215,26 @@ def test_preset_switching_distills_a_library_and_assists_switches(tmp_path):
     assert not env.curriculum.assist_strength.any()  # its clips are learned
     first = cfg.curriculum.switch_assist_start
     assert env.switches.strength.amax() == pytest.approx(first, rel=0.05)
+
+
+def test_parent_loss_is_that_of_the_library_and_its_clips(tmp_path):
+    recipe = tmp_path / "more.yaml"
+    added = '  - {file: "everyday:cmu_35_20.npz", name: run1}'
+    recipe.write_text("\n".join(["name: more", "base: mobility_walks", "motions:", added]))
+    keys = ("preset=mobility", f"motions={recipe}", f"store={BUNDLED}", f"warm.library={PARENT}")
+    steps = ("num_envs=64", "warm.clone_steps=5", "warm.encoder_steps=20", "warm.parent_weight=3")
+    cfg = load_config(PretrainConfig, "pretrain.conf", [*keys, *steps])
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    parent = load_parent_skills(cfg, data, training.nets)
+    assert parent is not None
+    names = [name for name, old in zip(data.library.names, parent.is_learned, strict=True) if old]
+    published = open_store(BUNDLED).resolve(PARENT).manifest.latent.clips
+    assert set(names) == set(published)
+    assert start_from_parent(cfg, data, training)
+    assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
+    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["policy/parent_distance"] > 0
 
 
 def test_clips_added_to_a_library_get_latents_apart_and_its_own_keep_theirs(tmp_path):
