@@ -19,6 +19,7 @@ from pretrain.rl.field_types import (
     Seconds,
     Seed,
     Share,
+    Worlds,
 )
 from pretrain.rl.run_fields import RUNS, STORE
 
@@ -197,7 +198,7 @@ class HlcConfig(RunConfig, PlayConfig):
         default="reach",
         description=f"One of {', '.join(TASKS)}; also the name of the published controller",
     )
-    num_envs: Count = Field(default=512, description="Worlds simulated at once")
+    num_envs: Worlds = Field(default=512, description="Worlds simulated at once")
     samples: Count = Field(default=3_000_000, description="Decisions summed over the worlds")
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")

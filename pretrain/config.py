@@ -21,7 +21,7 @@ from pretrain.assist_config import (
     RecoveryConfig,
     TrackingTerminationConfig,
 )
-from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share
+from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share, Worlds
 from pretrain.rl.run_fields import RUNS, STORE
 from skills_store.manifest import Name
 
@@ -49,7 +49,7 @@ class PretrainConfig(Frozen):
         default=0, description="0: all that the process may use"
     )
     seed: Seed = Field(default=0, description="Seed of all random draws")
-    num_envs: Count = Field(default=1280, description="Worlds simulated at once")
+    num_envs: Worlds = Field(default=1280, description="Worlds simulated at once")
     episode_length: Seconds = Field(default=10.0, description="s")
     default_reset_prob: Share = Field(
         default=0.0, description="Share of episodes that begin in the default pose"

@@ -292,6 +292,10 @@ def test_a_number_in_place_of_a_list_is_refused_in_the_terms_of_the_command_line
     assert get_error("ppo.hidden=256") == "ppo.hidden: expected a list, as [256,256], got 256"
 
 
+def test_more_worlds_than_an_engine_can_hold_are_refused():
+    assert "num_envs: Input should be less than or equal" in get_error("num_envs=10000000000")
+
+
 def test_one_reference_may_stand_without_its_key():
     assert name_reference(["a@1", "out=x"], "skill") == ["skill=a@1", "out=x"]
     with pytest.raises(ConfigError, match="a@1 b@2: expected one reference"):

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from hlc.config import ControllerPPOConfig, PlayConfig, RunConfig, with_tasks
 from pretrain.ase_config import DiscConfig
-from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed
+from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed, Worlds
 
 
 class AmpEvalConfig(Frozen):
@@ -22,7 +22,7 @@ class AmpConfig(RunConfig):
         default="humanoid@latest",
         description="Library whose body and clips are used; its networks are not",
     )
-    num_envs: Count = Field(default=1024, description="Worlds simulated at once")
+    num_envs: Worlds = Field(default=1024, description="Worlds simulated at once")
     samples: Count = Field(
         default=15_000_000,
         description="Control steps summed over the worlds: those of 3 million decisions",

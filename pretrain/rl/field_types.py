@@ -14,6 +14,7 @@ Rate = Annotated[float, Field(ge=MIN_LR, le=MAX_LR)]  # adapted by the KL diverg
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=1 / 30)]  # at least one control step
+Worlds = Annotated[int, Field(gt=0, le=1_000_000)]
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]  # units of hidden layers
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 

@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.field_types import Count, Frozen, Layers, NotNegative, Positive, Seconds, Seed
+from pretrain.rl.field_types import (
+    Count,
+    Frozen,
+    Layers,
+    NotNegative,
+    Positive,
+    Seconds,
+    Seed,
+    Worlds,
+)
 from pretrain.rl.ppo_config import PPOConfig
 from pretrain.rl.run_fields import RUNS
 
@@ -101,7 +110,7 @@ class TrackingConfig(Frozen):
         default=0, description="0: all that the process may use"
     )
     seed: Seed = Field(default=0, description="Seed of all random draws")
-    num_envs: Count = Field(default=1024, description="Worlds simulated at once")
+    num_envs: Worlds = Field(default=1024, description="Worlds simulated at once")
     episode_length: Seconds = Field(
         default=10.0, description="s; an episode also ends with a clip that is not cyclic"
     )

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -71,7 +72,8 @@ class Call(Generic[T]):
 def act(
     state: ArrayLike, z: ArrayLike | str, skill: str | None, seed: int | None, strict: bool
 ) -> Call[Array]:
-    others = {"skill": skill, "seed": seed, "strict": strict or None}
+    number = None if seed is None else index(seed)  # numpy's integers are not JSON
+    others = {"skill": skill, "seed": number, "strict": strict or None}
     if isinstance(z, str):
         body = _raw({"state": state}, others | {"z": z})
     else:
@@ -165,7 +167,7 @@ def failure(answer: httpx.Response) -> ServiceError:
 
 def _warn_of_normalised(fields: dict[str, Any]) -> None:
     """Warn of a z off the unit sphere, which is no skill: in its place one on the sphere was used.
-    An older service says it of `act` alone."""
+    Older services report it for `act` only."""
     if fields.get("z_normalised"):
         warnings.warn("a z was not on the unit sphere and was normalised", stacklevel=6)
 

@@ -33,6 +33,11 @@ def test_clients_warn_of_a_z_off_the_sphere(live, library):
             client.interpolate(["walk", 2 * Z[0]], 3)
 
 
+def test_client_sends_a_seed_of_numpy(live):
+    with Client(live.url) as client, pytest.raises(ServiceError, match="not_sampled"):
+        client.act(STATE[0], Z[0], seed=np.int64(3))
+
+
 def test_sync_and_async_clients_match_the_library_bit_for_bit(live, shared, library):
     controller = Controller.open(shared, "reach")
 
