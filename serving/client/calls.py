@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeVar
 
 import httpx
 import numpy as np
@@ -70,7 +70,11 @@ class Call(Generic[T]):
 
 
 def act(
-    state: ArrayLike, z: ArrayLike | str, skill: str | None, seed: int | None, strict: bool
+    state: ArrayLike,
+    z: ArrayLike | str,
+    skill: str | None,
+    seed: SupportsIndex | None,
+    strict: bool,
 ) -> Call[Array]:
     number = None if seed is None else index(seed)  # numpy's integers are not JSON
     others = {"skill": skill, "seed": number, "strict": strict or None}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, SupportsIndex, TypeVar
 
 import httpx
 from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ class Client:
         z: ArrayLike | str,
         skill: str | None = None,
         *,
-        seed: int | None = None,
+        seed: SupportsIndex | None = None,
         strict: bool = False,
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
@@ -156,7 +156,7 @@ class AsyncClient:
         z: ArrayLike | str,
         skill: str | None = None,
         *,
-        seed: int | None = None,
+        seed: SupportsIndex | None = None,
         strict: bool = False,
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
