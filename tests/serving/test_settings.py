@@ -21,7 +21,11 @@ def test_bundled_and_published_skills_are_served_together(
     monkeypatch.setenv("REPERTOIRE_BUNDLED", "on")
     bundled = Store(BUNDLED).names()
     assert {"humanoid", "mobility", "reach"} < set(bundled)
-    assert _skills(Settings()) == ", ".join(bundled)
+    served = ", ".join(bundled)
+    location = tmp_path / "data"
+    assert (
+        _skills(Settings()) == f"{served}: bundled versions only, as there is no store {location}"
+    )
     service = make_service(Settings())
     assert asyncio.run(service.get_default_skill()).version.ref == "humanoid@4"
     published = Store(tmp_path / "data").publish(
