@@ -224,17 +224,6 @@ class HlcConfig(RunConfig, PlayConfig):
     clone: CloneConfig = CloneConfig()
     warm: WarmConfig = WarmConfig()
 
-    @model_validator(mode="after")
-    def _check_warm(self) -> HlcConfig:
-        samples = self.warm.value_samples
-        begins_fresh = not self.warm.controller and not self.clone.decisions
-        if begins_fresh and samples != WarmConfig().value_samples:
-            raise ValueError(
-                f"warm.value_samples {samples} has no effect without a policy to hold; expected "
-                "warm.controller=NAME@N or clone.decisions=N"
-            )
-        return self
-
 
 Config = TypeVar("Config", bound=TaskConfig)
 

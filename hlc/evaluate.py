@@ -5,7 +5,7 @@ python -m hlc.evaluate controller=reach@latest
 python -m hlc.evaluate controller=reach@latest reach.goal_time_min=5 reach.goal_time_max=5
 
 keys:
-  controller=reach@latest   reference of the controller
+  controller=reach@latest   reference of the controller; may stand without `controller=`
   store=                    skill store; default $REPERTOIRE_STORE
   episodes=512              episodes of each policy
   planner=0                 episodes of the planner; 0 leaves it out, 32 take minutes

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from hlc.config import HlcConfig
+from hlc.config import HlcConfig, WarmConfig
 from hlc.nets import ControllerNets
 from hlc.parent import Parent
 from pretrain.rl.graph_weights import (
@@ -25,9 +25,15 @@ from skills_store.version import Version
 def find_controller(cfg: HlcConfig, store: Store) -> Version | None:
     """The version that `warm.controller` names; None where it is empty.
 
-    Raises ValueError where it is no controller, or one of another task, whose goals differ, and
-    StoreError where it does not exist."""
+    Raises ValueError where it is no controller, or one of another task, whose goals differ, or
+    where another key of `warm` needs one, and StoreError where it does not exist."""
     if not cfg.warm.controller:
+        samples = cfg.warm.value_samples
+        if not cfg.clone.decisions and samples != WarmConfig().value_samples:
+            raise ValueError(
+                f"warm.value_samples={samples} has no effect without a policy to hold; expected "
+                "warm.controller=NAME@N or clone.decisions=N"
+            )
         return None
     version = store.resolve(cfg.warm.controller)
     if version.manifest.kind != "controller":

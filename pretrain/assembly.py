@@ -27,7 +27,7 @@ from pretrain.assist.latent_distillation import distill_latents, visit_states
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import count_values, make_objective
-from pretrain.parent import check_parent, find_parent
+from pretrain.parent import check_parent, find_parent, warn_of_other_body
 from pretrain.rl.generators import spawn_generators
 from pretrain.rl.gradient_steps import GradientSteps
 from pretrain.rl.graph_weights import Weights, read_weights
@@ -205,6 +205,7 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     if parent is None:
         return False
     check_parent(cfg, parent.manifest, data.character)
+    warn_of_other_body(cfg, parent.manifest, data.character)
     store = open_store(cfg.store)
     nets = training.nets
     load_policy(nets, read_policy(store, parent))

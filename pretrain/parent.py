@@ -35,8 +35,7 @@ def find_parent(cfg: PretrainConfig) -> Version | None:
 
 
 def check_parent(cfg: PretrainConfig, manifest: Manifest, character: Character) -> None:
-    """Raise ValueError where its networks are for another body, latent or style window. Warns on
-    stderr of a body that differs in anything but its joints."""
+    """Raise ValueError where its networks are for another body, latent or style window."""
     window = manifest.graphs["encoder"].input("window").shape[1]
     for key, configured, published in (
         ("latent.latent_dim", cfg.latent.latent_dim, manifest.latent.dim),
@@ -54,6 +53,12 @@ def check_parent(cfg: PretrainConfig, manifest: Manifest, character: Character) 
             f"{cfg.warm.library} has the joints {', '.join(published_body.joints)}; "
             f"{character.name!r} has {', '.join(body.joints)}"
         )
+
+
+def warn_of_other_body(cfg: PretrainConfig, manifest: Manifest, character: Character) -> None:
+    """Warn on stderr of a body that differs from the parent's in anything but its joints."""
+    body = to_manifest(character)
+    published_body = manifest.character
     differs = [
         name
         for name in ("kp", "kd", "damping", "torque_limit", "control_dt", "mjcf")

@@ -7,7 +7,7 @@ a row is green while the character is within tolerance of the clip, gray while i
 and red while it is down.
 
 keys:
-  skill=humanoid@latest   reference of the library
+  skill=humanoid@latest   reference of the library; may stand without `skill=`
   store=                  skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
   clips=                  names of clips, separated by commas; default: all but mirror images
   random=false            also a minute under random skills, one frame a second

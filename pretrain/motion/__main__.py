@@ -214,10 +214,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status; an error is one line on stderr, a reader that ends first none."""
+    """The exit status; an error is one line on stderr. A closed stdout, as in `... | head`, is
+    none."""
     try:
         return _run(arguments)
-    except BrokenPipeError:  # `... | head`
+    except BrokenPipeError:
         discard_output()
         return BROKEN_PIPE
     except (ValueError, OSError, KeyError, ImportError) as error:

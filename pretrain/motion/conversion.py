@@ -43,7 +43,7 @@ class Conversion:
             return ""
         if self.target.samefile(self.file):
             return "it is the input itself"
-        return "" if self._recorded() else "it does not say what it was converted from"
+        return "" if self._recorded() else "it does not name what it was converted from"
 
     def read(self) -> MotionClip:
         """The clip of the file, with the given source and licence; ClipError or OSError where

@@ -45,9 +45,9 @@ def _refusal(error: ValidationError, model: type[WireMessage]) -> Refusal:
     if name not in fields:
         message = f"no field {quoted(name)}; there are: {there}"
         return invalid("unknown_field", message, quoted(name)[1:-1], f"only {there}")
-    says = "missing" if code == "missing_field" else describe_value(first["input"])
+    fault = "missing" if code == "missing_field" else describe_value(first["input"])
     expected = _describe_scalar(model, name) or fields[name].description
-    return invalid(code, f"{name} is {says}", name, expected)
+    return invalid(code, f"{name} is {fault}", name, expected)
 
 
 @cache
@@ -55,7 +55,7 @@ def _describe_scalar(model: type[WireMessage], name: str) -> str | None:
     """The values that a field of one number or truth value takes; None for any other field."""
     schema = model.model_json_schema()["properties"][name]
     for kind in schema.get("anyOf", [schema]):
-        if kind.get("type") == "integer":
+        if kind.get("type") == "integer" and {"minimum", "maximum"} <= kind.keys():
             return f"a whole number, {kind['minimum']} to {kind['maximum']}"
         if kind.get("type") == "boolean":
             return "true or false"
