@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
@@ -167,6 +167,16 @@ def failure(answer: httpx.Response) -> ServiceError:
         if isinstance(body, dict) and body.keys() == problem.keys():
             problem = body
     return ServiceError(answer.status_code, problem)
+
+
+@contextmanager
+def note_address() -> Iterator[None]:
+    """Add the address to httpx's errors of connections, whose messages lack it."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        error.add_note(f"the request was {error.request.method} {error.request.url}")
+        raise
 
 
 def _warn_of_normalised(fields: dict[str, Any]) -> None:

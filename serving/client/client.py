@@ -113,13 +113,17 @@ class Client:
         return self._request(calls.get_json("/controllers", "controllers"))
 
     def _request(self, call: Call[T]) -> T:
-        answer = self._http.request(call.method, call.path, **call.request_kwargs)
+        answer = self._send(call)
         for _ in range(self._retries):
             if answer.status_code not in BUSY:
                 break
             time.sleep(_wait(answer))
-            answer = self._http.request(call.method, call.path, **call.request_kwargs)
+            answer = self._send(call)
         return _read(call, answer)
+
+    def _send(self, call: Call[T]) -> httpx.Response:
+        with calls.note_address():
+            return self._http.request(call.method, call.path, **call.request_kwargs)
 
 
 class AsyncClient:
@@ -206,13 +210,17 @@ class AsyncClient:
         return await self._request(calls.get_json("/controllers", "controllers"))
 
     async def _request(self, call: Call[T]) -> T:
-        answer = await self._http.request(call.method, call.path, **call.request_kwargs)
+        answer = await self._send(call)
         for _ in range(self._retries):
             if answer.status_code not in BUSY:
                 break
             await asyncio.sleep(_wait(answer))
-            answer = await self._http.request(call.method, call.path, **call.request_kwargs)
+            answer = await self._send(call)
         return _read(call, answer)
+
+    async def _send(self, call: Call[T]) -> httpx.Response:
+        with calls.note_address():
+            return await self._http.request(call.method, call.path, **call.request_kwargs)
 
 
 def _headers(key: str | None) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import asyncio
 import shutil
+import socket
 import subprocess
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import ClassVar
 
+import httpx
 import numpy as np
 import pytest
 
@@ -36,6 +38,22 @@ def test_clients_warn_of_a_z_off_the_sphere(live, library):
 def test_client_sends_a_seed_of_numpy(live):
     with Client(live.url) as client, pytest.raises(ServiceError, match="not_sampled"):
         client.act(STATE[0], Z[0], seed=np.int64(3))
+
+
+def test_a_refused_connection_names_the_address():
+    async def call_async(url):
+        async with AsyncClient(url) as client:
+            await client.skills()
+
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # not listening, so connections are refused
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with Client(url) as client, pytest.raises(httpx.ConnectError) as caught:
+            client.act(STATE[0], Z[0])
+        assert caught.value.__notes__ == [f"the request was POST {url}/act"]
+        with pytest.raises(httpx.ConnectError) as caught:
+            asyncio.run(call_async(url))
+        assert caught.value.__notes__ == [f"the request was GET {url}/skills"]
 
 
 def test_sync_and_async_clients_match_the_library_bit_for_bit(live, shared, library):
