@@ -41,7 +41,8 @@ class ReferenceTracker(TensorState):
 
     `scale` (W * F,) is the unit of the tracking error's features: their spread over the clips. A
     new clip begins at the phase nearest to the character's window. A clip that has ended restarts
-    where the character is; after rising, the reference holds the clip's last frame, standing.
+    where the character is, at its restart time; after rising, the reference holds the clip's last
+    frame, standing.
     Between clips that do not rise, references are blended over `blend_steps` control steps."""
 
     state_fields = ("clip", "phase", "anchor_rot", "anchor_pos")
@@ -80,6 +81,7 @@ class ReferenceTracker(TensorState):
         self._rising_rows = rising[row_clip].nonzero()[:, 0]
         group_sizes = torch.tensor([len(self._rising_rows)])
         self._nearest_rising = NearestRows(sparse[self._rising_rows], group_sizes)
+        self._restart_times = self._find_restart_times()
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
         # from the clip's frame to the world, about z
@@ -117,13 +119,25 @@ class ReferenceTracker(TensorState):
         self.phase = torch.where(stays, self.library.durations[self.clip], self.phase)
         repeats = (~changed & over & ~stays).nonzero()[:, 0]
         if len(repeats):
-            self.align_to(repeats, self.clip[repeats], torch.zeros(len(repeats)), state[repeats])
+            ended = self.clip[repeats]
+            self.align_to(repeats, ended, self._restart_times[ended], state[repeats])
         ids = changed.nonzero()[:, 0]
         if len(ids):
             nearest = self._find_nearest(windows[ids] / self._scale, clips[ids], down[ids])
             nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self._begin_blend(ids, nearest_clips, down[ids])
             self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
+
+    def _find_restart_times(self) -> Tensor:
+        """When each clip continues after its end, (C,) s: in its first half, where its window is
+        nearest to the last. From 0 s, a clip that ends in the middle of a stride would continue at
+        another phase of it, and perfect walking would exceed the tracking limit."""
+        rows = []
+        for first, count in zip(self._first.tolist(), self._starts.counts.tolist(), strict=True):
+            first_half = self._windows[first : first + max(1, count // 2)]
+            distance = (first_half - self._windows[first + count - 1]).norm(dim=-1)
+            rows.append(first + int(distance.argmin()))
+        return self._starts.times[rows]
 
     def _begin_blend(self, ids: Tensor, clips: Tensor, down: Tensor) -> None:
         """Begin the blends of worlds `ids` (n,), `down` (n,) bool or not, to clips (n,)."""

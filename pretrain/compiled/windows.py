@@ -13,6 +13,7 @@ from pretrain.compiled.kernel import compile_kernel
 
 def window_error(windows: Tensor, scale: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
     """As `window_error` of `pretrain/sim/stored_windows.py`."""
+    assert len(windows) == len(rows)  # the kernel checks no bounds
     errors = torch.empty(rows.shape)
     columns = (rows, errors) if rows.ndim == 2 else (rows[:, None], errors[:, None])
     row_indices, out = (x.numpy() for x in columns)

@@ -13,6 +13,7 @@ from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
 from pretrain.sim.ground import read_ground
 from pretrain.sim.start_states import read_start_states
+from pretrain.training_data import load_training_data
 from tests.assist.assistances import make_assistance, make_tracker
 
 FOLLOWED = ("kick", "cartwheel", "roll")
@@ -97,13 +98,33 @@ def test_clip_restarts_at_its_end_anchored_at_the_character(every_clip, skeleton
     library = every_clip.library
     tracker = one_world(every_clip, skeleton)
     kick = torch.tensor([library.names.index("kick")])
-    tracker.start(ONE, kick, library.durations[kick])
-    state, moved = elsewhere(library.at(kick, torch.zeros(1)))
-    ending = library.windows(kick, library.durations[kick], 3)
-    tracker.advance(kick, STANDS, style_frame(skeleton, ending).flatten(1), state)
-    assert tracker.phase == 0
+    ending = style_frame(skeleton, library.windows(kick, library.durations[kick], 3)).flatten(1)
+    restart = torch.zeros(1)
+    for _ in range(2):
+        state, moved = elsewhere(library.at(kick, restart))
+        tracker.start(ONE, kick, library.durations[kick])
+        tracker.advance(kick, STANDS, ending, state)
+        restart = tracker.phase.clone()
+    assert restart < library.durations[kick] / 2
     assert tracker.wrench(ONE, state).norm() < 0.1
     torch.testing.assert_close(tracker.anchor_pos, moved, atol=1e-4, rtol=0)
+
+
+def test_a_clip_that_ends_in_a_stride_continues_in_it(tmp_path, skeleton):
+    recipe = tmp_path / "walk.yaml"
+    motion = '{file: "everyday:cmu_02_02.npz", name: walk}'
+    recipe.write_text(f"name: walk\nmirror: false\nmotions: [{motion}]\n")
+    walk = load_training_data("humanoid", str(recipe), 3)
+    library = walk.library
+    tracker = one_world(walk, skeleton)
+    end = library.at(ONE, library.durations)
+    ending = style_frame(skeleton, library.windows(ONE, library.durations, 3)).flatten(1)
+    tracker.start(ONE, ONE, torch.zeros(1))
+    error_from_zero = tracker.tracking_error(ending)
+    tracker.start(ONE, ONE, library.durations)
+    tracker.advance(ONE, STANDS, ending, end)
+    assert 0 < tracker.phase < library.durations / 2
+    assert tracker.tracking_error(ending) < 0.4 * error_from_zero
 
 
 def test_getup_clip_holds_its_final_pose_after_rising(every_clip, skeleton):
