@@ -51,7 +51,7 @@ class ControllerPPOConfig(Frozen):
 
 
 class BaselineConfig(Frozen):
-    """The players that a planner or a controller is compared with."""
+    """The baselines of a planner or a controller."""
 
     seed: Seed = Field(default=4321, description="Seed of all random draws")
     trials: Count = Field(
@@ -80,7 +80,7 @@ class EvalConfig(BaselineConfig):
 
 
 class PlanConfig(Frozen):
-    """Planning by sampling: how many sequences of skills are tried, and how they are judged."""
+    """Planning by sampling: how many sequences of skills are simulated, and how they are valued."""
 
     episodes: Count = Field(default=32, description="Episodes that hlc.plan plays")
     candidates: Count = Field(default=24, description="Sequences simulated for each character")

@@ -1,8 +1,8 @@
 """TaskEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps`
 control steps.
 
-Training runs the served ONNX graph (float32). `step` resets a world only where its state is no
-longer finite."""
+Training runs the served ONNX graph (float32). `step` resets only broken worlds
+(`Backend.advance`)."""
 
 from __future__ import annotations
 

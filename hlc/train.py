@@ -56,7 +56,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         cfg.ppo.gamma,
         cfg.ppo.lam,
         env_reward_weight=cfg.task_reward_weight,
-        # a policy that has learned, but not with this value net
+        # the policy is loaded or cloned, the value net is new
         held_samples=cfg.warm.value_samples if cfg.warm.controller or cfg.clone.decisions else 0,
     )
     return Training(nets, env, controller_objective(cfg, nets, parent.skills), loop, noise, rng)
@@ -117,7 +117,7 @@ def publish(
 ) -> Version:
     """Export, evaluate the exported bytes, and publish them with their card under the task's
     name."""
-    print("exporting to ONNX and proving parity", flush=True)
+    print("exporting to ONNX and checking parity", flush=True)
     recorded = training.env.env.states.flatten(0, 1)
     exported = export_policy(training.nets.policy, cfg.chosen_task(), parent, recorded, cfg.seed)
     net = load_net(FILE, exported.data, exported.graph, torch.get_num_threads(), "cpu")
@@ -154,10 +154,12 @@ def run(cfg: HlcConfig) -> int:
     cfg = cfg.model_copy(update=pinned)
     folder = Path(cfg.runs) / f"{cfg.task}-{hash_config(cfg, NOT_LEARNING)}"
     with lock_run_folder(folder, cfg):
-        return follow_through(cfg, parent, folder, store, began)
+        return train_and_publish(cfg, parent, folder, store, began)
 
 
-def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, began: float) -> int:
+def train_and_publish(
+    cfg: HlcConfig, parent: Parent, folder: Path, store: Store, began: float
+) -> int:
     """Start or resume the run in `folder`; train and publish."""
     training = build(cfg, parent)
     if training.resume(folder, cfg.samples):

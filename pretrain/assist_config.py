@@ -42,7 +42,7 @@ class TrackingTerminationConfig(Frozen):
         description=(
             "Tracking error at which an episode ends: root mean square over window features, in "
             "units of that of a body 2 cm and 0.05 rad off. Larger in clips of large spread. Also "
-            "the unit of the error in the tracking reward and in the pose gradient"
+            "the unit of the error in the imitation reward and in the pose gradient"
         ),
     )
     max_velocity_excess: Positive | None = Field(
@@ -58,7 +58,7 @@ class TrackingTerminationConfig(Frozen):
 class ImitationConfig(Frozen):
     """Tracking reward and pose gradient (pretrain/assist/imitation.py)."""
 
-    reward_weight: NotNegative = Field(default=6.0, description="Weight of the tracking reward")
+    reward_weight: NotNegative = Field(default=6.0, description="Weight of the imitation reward")
     foot_weight: NotNegative = Field(
         default=3.0,
         description=(

@@ -78,7 +78,7 @@ def run(cfg: PretrainConfig) -> int:
     store = open_store(cfg.store) if cfg.publish else None  # checked before training
     if store is not None:
         store.prepare(cfg.name, "skills")
-    find_parent(cfg)  # likewise
+    find_parent(cfg)  # checked before training
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in data.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)

@@ -28,7 +28,7 @@ SUCCESS = "success"
 TIME = "time"  # of the state
 MACHINE_TIME = "total time"  # of the machine
 FALL = "fall"
-BROKEN = "broken"  # the state was no longer finite
+BROKEN = "broken"  # the simulation diverged (`Backend.advance`)
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ def publish_machine(
 
 
 def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
+    """The stages of the machine's states. Raises ValueError for a state that cannot be published:
+    a planned task, one with `on_fall`, or controllers that decide at different rates."""
     rates = {name: x.llc_steps for name, x in bound.behaviors.items()}
     if len(set(rates.values())) > 1:
         raise ValueError(f"the controllers hold a decision for {rates} control steps, expected one")
@@ -124,7 +126,9 @@ def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
         if behavior.planner is not None:
             raise ValueError(f"{name}: a planned task cannot be published, expected a controller")
         if state.on_fall is not None:
-            raise ValueError(f"{name}: on_fall cannot be published: no graph sees the contacts")
+            raise ValueError(
+                f"{name}: on_fall cannot be published: contacts are no input of a graph"
+            )
         decisions = None
         if state.seconds is not None:
             decisions = count_decisions(state.seconds, behavior.llc_steps)
@@ -149,20 +153,20 @@ def join(
         MEMORY_FILE: export(memory, examples, "next_goal"),
     }
     skills = bound.parent.version.manifest
-    inputs = (skills.graphs["policy"].input("state"), _describe("goal", bound))
+    inputs = (skills.graphs["policy"].input("state"), _declare_memory("goal", bound))
     z = skills.graphs["encoder"].outputs[0]
     parity = check_parity("controller", files[FILE], reference, rows, "z")
-    proven = check_parity("memory", files[MEMORY_FILE], memory, rows, "next_goal")
-    following = _describe("next_goal", bound)
+    memory_parity = check_parity("memory", files[MEMORY_FILE], memory, rows, "next_goal")
+    following = _declare_memory("next_goal", bound)
     graphs = {
         "controller": describe_graph(FILE, inputs, z, parity),
-        "memory": describe_graph(MEMORY_FILE, inputs, following, proven),
+        "memory": describe_graph(MEMORY_FILE, inputs, following, memory_parity),
     }
     return JoinedGraphs(memory, reference, graphs, files)
 
 
-def _describe(name: str, bound: BoundMachine) -> g.Tensor:
-    """The tensor of a memory."""
+def _declare_memory(name: str, bound: BoundMachine) -> g.Tensor:
+    """The manifest entry of a memory tensor (B, M)."""
     layout = memory_layout(bound.has_box)
     return g.Tensor(name=name, shape=("B", layout[-1].stop), slices=to_slices(layout))
 
@@ -188,7 +192,8 @@ def measure_machine(
     episodes: int,
     rng: Generator,
 ) -> dict[str, Any]:
-    """Share of plays that reach `end` before a fall, their duration, and falls per minute."""
+    """Share of plays that reach `end` before a fall, their duration (s), and falls a minute, each
+    with its 95 % interval under `detail`."""
     length = count_control_steps(bound.machine.seconds, bound.llc_steps)
     plays = SimulationConfig(length, simulated.engine, simulated.threads)
     env = bound.parent.simulation(episodes, bound.scene, plays, rng)

@@ -54,7 +54,7 @@ class TaskBatch:
     action is z, of any length but 0."""
 
     def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
-        """`settings` are WORLD_KEYS of hlc/config.py and the task's own group, as a mapping:
+        """`settings` are WORLD_KEYS and the task's own group, as a mapping:
         `llc_steps=3`, `reach={"body": "head"}`. `seed` determines starts and goals; without it they
         differ between runs. Raises ValueError for any other key."""
         has_effect = (*WORLD_KEYS, task)

@@ -72,11 +72,11 @@ def encoder_loss(
     anchor_weight: float,
     uniformity_weight: float = 0.0,
 ) -> Loss:
-    """Predict z from the character's windows, keep each clip's windows at its latent, and spread
-    the embeddings of both.
+    """Predict z from the character's windows; with `anchor_weight`, keep each clip's windows at its
+    latent; with `uniformity_weight`, spread the embeddings of both.
 
-    Trained on the character's windows alone, the encoder forgets the clips, and their embeddings
-    converge (docs/training.md)."""
+    Trained on the character's windows alone, the encoder no longer embeds the clips apart
+    (docs/training.md)."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         codes = net(batch["window"])

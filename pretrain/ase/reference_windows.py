@@ -45,7 +45,7 @@ def make_reference_windows(
     clips: list[Tensor] = []
     ends: list[Tensor] = []
     for c, duration in enumerate(library.durations.tolist()):
-        # a clip shorter than one window still gives one, its first frame standing still before it
+        # a clip shorter than one window still gives one, padded in front with its first frame
         first = min((steps - 1) / CONTROL_RATE, duration)
         times = torch.arange(first, duration + 1e-6, 1 / rate)
         clips.append(torch.full((len(times),), c))

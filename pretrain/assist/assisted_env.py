@@ -112,10 +112,10 @@ class AssistedEnv:
         """As `AseEnv.step`; an episode also ends by the tracking error.
 
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
-        with; `nearer` (N,), how much nearer it came to that clip's mean; `reference_action` and
-        `pose_error` (N, J), in units of actions; `assist_strength`, `switch_strength`,
-        `tracking_error`, in units of its limit, `velocity_excess` and, with `feet`, `foot_match`
-        (N,).
+        with; `nearer` (N,), the decrease of the distance to that clip's mean window, in stds of the
+        features; `reference_action` and `pose_error` (N, J), in units of actions;
+        `assist_strength`, `switch_strength`, `tracking_error`, in units of its limit,
+        `velocity_excess` and, with `feet`, `foot_match` (N,).
         """
         ase_env = self.ase_env
         clips = ase_env.z_clip.clone()

@@ -1,4 +1,4 @@
-"""Imitation of the reference motion: a tracking reward, a cloning loss and a gradient on poses.
+"""Imitation of the reference motion: an imitation reward, a cloning loss and a gradient on poses.
 
 The style reward alone is too weak a signal for motions as hard as a flip. (The reward is like the
 tracking reward of DeepMimic, Peng et al. 2018, eq. 5, but of one error over all style features, not

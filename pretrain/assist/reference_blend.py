@@ -1,7 +1,7 @@
 """Blends a world's reference from one clip to the next after a change of skill.
 
 Without a blend, the reference of a walk that is to stop would stand, so far from the character that
-the tracking reward is flat. (Blending of motions as in animation graphs, linear and over a fixed
+the imitation reward is flat. (Blending of motions as in animation graphs, linear and over a fixed
 time.)"""
 
 from __future__ import annotations

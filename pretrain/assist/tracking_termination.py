@@ -142,13 +142,14 @@ class TrackingTermination(TensorState):
         return exceeded
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
-        """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
+        """From windows (N, W * F) to the nearest window of clips (N,), (N,), in units of
+        `scale`."""
         nearest = self._nearest.find(windows / self.scale, clips)
         return window_error(windows, self.scale, self._nearest.rows, nearest)
 
     def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
-        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good at
-        large distances."""
+        """From windows (N, W * F) to the mean window of clips (N,), (N,), in units of `scale`:
+        cheap, and as good at large distances."""
         return window_error(windows, self.scale, self._mean, clips)
 
 

@@ -45,7 +45,8 @@ def clip_windows(
 
     tau is the distance between two instances of one motion (`repeat_distance`), but at least that
     of a body 2 cm and 0.05 rad off (`small_error`) and that of one control step
-    (`step_distance`): a stand, or one repeated cycle, is closer to itself than any body can be."""
+    (`step_distance`): windows of a stand, or of one repeated cycle, are nearer to each other than
+    a simulated body can get."""
     skeleton = clips[0].skeleton
     targets = []
     for clip in clips:

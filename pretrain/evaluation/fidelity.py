@@ -13,11 +13,8 @@ BLOCK = 8192  # rows
 
 
 def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float | None:
-    """Frechet distance of `windows` (n, W * F) to the clips', relative to that of the clips'
-    halves.
-
-    The unit is the distance of the clips' first halves from their second. None for fewer than two
-    windows."""
+    """Squared Frechet distance of `windows` (n, W * F) to the clips', divided by that of the clips'
+    first halves to their second. None for fewer than two windows."""
     if len(windows) < 2:
         return None
     first = torch.cumsum(demos.counts, 0) - demos.counts

@@ -84,8 +84,8 @@ def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> l
 
 
 def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
-    """Of each clip's own z (`own_skills`): the share of 10 s that each of its worlds is within
-    tau of the clip and at its velocity (`on_clip`), (R,)."""
+    """Of each clip's own z (`own_skills`): the share of 10 s that each of its worlds is on the
+    clip (`on_clip`), (R,)."""
     shares = {}
     for i, target in enumerate(setup.targets):
         worlds = held.worlds(i)

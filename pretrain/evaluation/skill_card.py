@@ -69,7 +69,7 @@ def quick_card(
     skills: SkillLibrary, data: TrainingData, seed: int, engine: str = QUICK.engine
 ) -> Card:
     """The first three measures alone, with fewer worlds: an eighth of the random latents', half of
-    the own latents', a fifth to a half of the switches'."""
+    the own latents', an eighth to a half of the switches'."""
     setup = Setup(skills, data, Conditions(QUICK.episodes, seed, engine=engine))
     rng = torch.Generator().manual_seed(seed)
     clip_skills = own_skills(setup, rng)

@@ -61,7 +61,7 @@ def ranges(motions: list[SteadyMotion]) -> dict[str, dict[str, Interval] | None]
 
 def standing_share(setup: Setup, held: HeldSkills) -> Tensor:
     """Share of each skill's worlds that are up and slower than 0.1 m/s over the last 5 s, (K,).
-    Skills of clips that lie are left out."""
+    Skills of clips that lie have the share 0."""
     last = control_steps(STAND_SECONDS)
     speed = held.recording.velocity[-last:, :, :2].norm(dim=-1).mean(0)
     up = upright_worlds(setup, held) & ~held.recording.down[-last:].any(0)

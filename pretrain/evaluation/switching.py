@@ -36,8 +36,8 @@ class Switches:
 def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     """Every pair of different clips: begun anywhere in the first, under the own z of the second.
 
-    A switch is a success if in seconds 2 to 4 the character is within tau of the second clip and at
-    its velocity for half of the time or more, and is never down."""
+    A switch is a success if in seconds 2 to 4 the character is on the second clip (`on_clip`) for
+    half of the time or more, and is never down."""
     start, target = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))
     world_target = target.repeat_interleave(repeats)

@@ -28,9 +28,10 @@ def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
 def step_distance(original: Tensor) -> float:
     """Median distance of a clip's windows `original` (M, W * F) to the next, a control step later.
 
-    A rollout is between two windows of a clip. A run that repeats one cycle would be off itself,
-    played back half a control step later. Captured gaits repeat less exactly than this: the
-    `repeat_distance` of those in `everyday` is 1.3 to 3.3 times as large."""
+    A rollout is between two windows of a clip. Without this floor, a clip of one repeated cycle,
+    played back half a control step later, would be outside its own tolerance. Captured gaits repeat
+    less exactly than this: the `repeat_distance` of those in `everyday` is 1.3 to 3.3 times as
+    large."""
     if len(original) < 2:
         return 0.0
     return float((original[1:] - original[:-1]).norm(dim=1).median())

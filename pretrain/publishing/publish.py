@@ -93,7 +93,7 @@ def publish(
     cfg: PretrainConfig, data: TrainingData, skills: TrainedSkills, folder: Path, store: Store
 ) -> Version:
     """Export, evaluate the exported graphs, and publish them with their card."""
-    print("exporting to ONNX and proving parity", flush=True)
+    print("exporting to ONNX and checking parity", flush=True)
     candidate = make_candidate(cfg, data, skills, Store(folder / "draft"))
     curves = learning(read_log(folder))  # an unreadable log fails before the evaluation
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)

@@ -49,8 +49,7 @@ class Learner:
         """Metrics are means over the minibatches. A step whose gradient is not finite is skipped
         and counted.
 
-        Raises Diverged if most steps were skipped: that may never end, and the few others do not
-        help."""
+        Raises Diverged if most steps were skipped: such a run does not recover."""
         rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
         steps = 0

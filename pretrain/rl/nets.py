@@ -117,7 +117,7 @@ def _initialize(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> 
 
 class GaussianPolicy(nn.Module):
     """a ~ N(mu(inputs), std). `std` is one number for all actions, set by a schedule and not
-    learned."""
+    learned, nor part of the state dict: after a restore the schedule sets it again."""
 
     def __init__(self, inputs: Inputs, body: nn.Sequential, std: float):
         super().__init__()

@@ -31,7 +31,7 @@ class Step:
 
 
 class Env(Protocol):
-    """N worlds. `step` resets only worlds whose state is not finite: the caller gets the true next
+    """N worlds. `step` resets only worlds whose simulation diverged: the caller gets the true next
     observation, then resets finished worlds. The next observation of all others is the `next_obs`
     of the step."""
 

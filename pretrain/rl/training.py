@@ -106,7 +106,7 @@ class Training(Generic[N, E]):
         if self.samples >= samples + self.loop.horizon * self.env.num_envs:
             raise ValueError(
                 f"samples={samples}: {folder} has taken {self.samples:,} samples already; "
-                "ask for as many or more, or for a run of another name"
+                "expected at least as many, or another name of the run"
             )
         return file.exists()
 

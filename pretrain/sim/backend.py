@@ -51,8 +51,8 @@ class Backend(Protocol):
         ...
 
     def advance(self, targets: Tensor) -> Tensor:
-        """One control step towards joint targets (N, J) rad. Returns the worlds whose state broke,
-        (N,) bool."""
+        """One control step towards joint targets (N, J) rad. Returns the broken worlds, (N,) bool:
+        a coordinate is not finite, or a speed is 1,000 m/s or rad/s or more."""
         ...
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:

@@ -1,8 +1,8 @@
 """CharacterEnv: simulated characters, whose episodes start from motion clips and end in a fall or
 by time.
 
-It has no rewards, skills, tasks or training aids. `step` resets only worlds whose state is no
-longer finite; the caller resets all others."""
+It has no rewards, skills, tasks or training aids. `step` resets only broken worlds
+(`Backend.advance`); the caller resets all others."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ from pretrain.sim.start_states import (
 )
 from pretrain.sim.tensor_state import TensorState
 
-REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
-MIN_REACH = 0.25  # rad, added to it for hinges that hardly move
+STDS_PER_ACTION = 2.0  # joint target per unit of action, in stds of the clips' joint angles
+MIN_RAD_PER_ACTION = 0.25  # rad, added to it for hinges that hardly move
 # A PD joint lags its target by (kd + damping) / kp = 0.05 s; leading the target by this time along
-# the clip's velocity compensates (it halved the tracking error of pose playback, on a body
-# with twice the damping).
+# the clip's velocity compensates.
 LEAD = 0.05  # s
 ALL = slice(None)
 
@@ -58,7 +57,8 @@ class ActionScale:
     @staticmethod
     def from_library(library: MotionLibrary) -> ActionScale:
         poses = unflatten(library.frames).joint_pos
-        return ActionScale(poses.mean(0), REACH * poses.std(0) + MIN_REACH)
+        scale = STDS_PER_ACTION * poses.std(0) + MIN_RAD_PER_ACTION
+        return ActionScale(poses.mean(0), scale)
 
     def target(self, action: Tensor) -> Tensor:
         """Actions (..., J) -> joint targets (..., J) rad."""
@@ -76,7 +76,7 @@ class Outcome:
     went_down: Tensor  # on the ground since this step
     fell: Tensor  # on the ground for longer than allowed
     timed_out: Tensor
-    broken: Tensor  # the state was no longer finite, and the world was reset
+    broken: Tensor  # the simulation diverged (`Backend.advance`), and the world was reset
     recovered: Tensor  # was lying and got up
     timed_out_on_ground: Tensor  # was lying for longer than allowed
 
@@ -143,7 +143,7 @@ class CharacterEnv(TensorState):
         self.states = torch.zeros(self.num_envs, self.window, state.flatten().shape[-1])
         frame = style_frame(skeleton, state)
         self.frames = torch.zeros(self.num_envs, self.window, frame.shape[-1])
-        self.num_broken = 0  # worlds reset because their state was not finite
+        self.num_broken = 0  # worlds reset because they broke
 
     def _settle(self) -> StartStates:
         lying = settle_on_ground(self.backend, self.skeleton, self.library, self._rng)

@@ -1,8 +1,8 @@
 """Falls: which worlds are down, which falls are final, and start states lying on the ground.
 
-A world is down while a body not allowed by its clip is on the ground. Where a clip lies or rises
-that is a fall only if the character is not up within `max_steps_down`, so that getting up can be
-learned."""
+A world is down while a body not allowed by its clip is on the ground. In a clip that rises, or
+after a change from a clip that lies (`allow_recovery`), that is a fall only if the character is not
+up within `max_steps_down`, so that getting up can be learned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Recovery:
 
     steps: int = 0  # control steps
     after_falls: bool = False  # also after a fall under a clip that is upright
-    fall_init_prob: float = 0.0  # share of episodes that begin lying, under a clip that rises
+    # share of episodes that begin lying, under a clip that rises if there is one
+    fall_init_prob: float = 0.0
 
 
 NO_RECOVERY = Recovery()
@@ -60,7 +61,8 @@ class Falls(TensorState):
         self.was_lying = torch.zeros(num_envs, dtype=torch.bool)  # low since it has been down
 
     def begin(self, ids: Tensor, clips: Tensor) -> None:
-        """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
+        """Worlds `ids` (n,) begin in clips (n,). In clips that rise they begin down. These, and
+        with `after_falls` all worlds, have time to get up."""
         rising = self.ground.rising[clips]
         protected = rising | self.recovery.after_falls
         self.steps_down[ids] = rising.long()
@@ -117,9 +119,8 @@ def settle_on_ground(
     """States (N,) of characters that lie on the ground, simulated from clip states under random
     targets.
 
-    A world whose state breaks, as from a clip that no body can follow, continues from the state of
-    another one.
-    """
+    A world that breaks continues from the state of another one. Raises ValueError if all break in
+    one step."""
     all_ids = torch.arange(backend.num_envs)
     backend.place(all_ids, library.at(*library.sample(backend.num_envs, rng)))
     for _ in range(SETTLE_STEPS):
@@ -130,8 +131,8 @@ def settle_on_ground(
                 "no character comes to lie: from none of its clips can the body be simulated"
             )
         if broken.any():
-            sane = (~broken).nonzero()[:, 0]
+            valid = (~broken).nonzero()[:, 0]
             ids = broken.nonzero()[:, 0]
-            copied = sane[torch.randint(len(sane), ids.shape, generator=rng)]
+            copied = valid[torch.randint(len(valid), ids.shape, generator=rng)]
             backend.place(ids, backend.state()[copied])
     return backend.state()

@@ -32,7 +32,7 @@ DISABLED = (
     mujoco.mjtDisableBit.mjDSBL_ISLAND,
     mujoco.mjtDisableBit.mjDSBL_WARMSTART,
 )
-MAX_SPEED = 1e3  # rad/s or m/s; beyond it a world has exploded even where its numbers are finite
+MAX_SPEED = 1e3  # rad/s or m/s; from it on a world has diverged, even if finite
 
 
 class MujocoBackend:
@@ -105,9 +105,9 @@ class MujocoBackend:
         self._batch.step(nstep=self._substeps)
         self._state = None
         fastest = np.abs(self._views["qvel"]).max(-1)
-        # Comparisons with NaN are false, so the test is for sane speeds, not for high ones.
-        sane = (fastest < MAX_SPEED) & np.isfinite(self._views["qpos"]).all(-1)
-        return torch.from_numpy(~sane)
+        # Comparisons with NaN are false, so valid speeds are selected, not invalid ones.
+        valid = (fastest < MAX_SPEED) & np.isfinite(self._views["qpos"]).all(-1)
+        return torch.from_numpy(~valid)
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
         index = 1 + self.skeleton.bodies.index(body)  # body 0 is the world
@@ -140,5 +140,5 @@ def compile_model(character: Character) -> mujoco.MjModel:
     model = spec.compile()
     # MuJoCo 4.0.0's sparse Cholesky gives wrong accelerations; the dense one does not (fixed in
     # 4.0.1)
-    assert not mujoco.mj_isSparse(model), "the character's MJCF must ask for jacobian='dense'"
+    assert not mujoco.mj_isSparse(model), "the character's MJCF must set jacobian='dense'"
     return model
