@@ -34,7 +34,7 @@ from hlc.tasks.base import GoalTask
 from hlc.tasks.parameters import make_task
 from hlc.tasks.task import Task
 from pretrain.cli import program
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.options import name_reference, parse_flag, parse_int, parse_options
 from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError, WrongKind
@@ -144,7 +144,7 @@ def table(card: dict[str, Any]) -> str:
         rows.append((heading, cells))
     curves = card["distance_curve"]
     for second in (0.5, 1, 1.5, 2, 2.5, 3):
-        at = round(second * CONTROL_RATE) - 1
+        at = control_steps(second) - 1
         curve = [curves[player] for player in ("controller", "random")]
         if at < max(map(len, curve)):
             distances = [row[at] if at < len(row) else None for row in curve]

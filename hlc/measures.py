@@ -21,7 +21,7 @@ from hlc.rollouts import (
     times_to_goal,
 )
 from pretrain.evaluation.intervals import interval, rate_interval, share_interval
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import control_steps
 
 SUMMARY = (  # the measures of `summary` that are means
     "return",
@@ -35,7 +35,7 @@ SUMMARY = (  # the measures of `summary` that are means
 
 def count_decisions(seconds: float, llc_steps: int) -> int:
     """Decisions of `llc_steps` control steps each in `seconds`, rounded up."""
-    return -(-round(seconds * CONTROL_RATE) // llc_steps)
+    return -(-control_steps(seconds) // llc_steps)
 
 
 def count_control_steps(seconds: float, llc_steps: int) -> int:

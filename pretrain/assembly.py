@@ -26,6 +26,7 @@ from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.latent_distillation import distill_latents, visit_states
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
+from pretrain.motion.clip import control_steps
 from pretrain.objective import count_values, make_objective
 from pretrain.parent import check_parent, find_parent, warn_of_other_body
 from pretrain.rl.generators import spawn_generators
@@ -42,7 +43,7 @@ from pretrain.training_aids import (
     make_curriculum,
     make_recovery,
 )
-from pretrain.training_data import TrainingData, control_steps
+from pretrain.training_data import TrainingData
 from skills_store.manifest import Manifest
 from skills_store.open import open_store
 from skills_store.store import Store

@@ -28,11 +28,12 @@ from pretrain.evaluation.rollout import Act, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import facts_of_run, skill_card
 from pretrain.evaluation.table import table
+from pretrain.motion.clip import control_steps
 from pretrain.options import parse_flag, parse_int, parse_options
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
-from pretrain.training_data import TrainingData, control_steps, load_published_data
+from pretrain.training_data import TrainingData, load_published_data
 from skills_store.errors import StoreError
 from skills_store.graph import Parity
 from skills_store.manifest import Manifest

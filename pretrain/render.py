@@ -38,9 +38,9 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.rollout import hold_skill, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import clips_of
+from pretrain.motion.clip import control_steps
 from pretrain.options import name_reference, parse_flag, parse_options
 from pretrain.sim.velocity_range import level_velocity
-from pretrain.training_data import control_steps
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.open import open_store

@@ -15,11 +15,11 @@ from pretrain.assist.switch_assist import SwitchAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.characters.state import unflatten
 from pretrain.config import PretrainConfig
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.sim.falls import NO_RECOVERY, SECONDS_TO_RISE, Recovery
 from pretrain.sim.ground import Ground
 from pretrain.sim.small_error import small_error
-from pretrain.training_data import TrainingData, control_steps
+from pretrain.training_data import TrainingData
 
 GRACE_PERIOD = 2.0  # s after a change of latent in which the tracking error may be larger
 BLEND_TIME = 1.0  # s in which a reference goes over to that of another clip, with switch assistance

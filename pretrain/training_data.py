@@ -82,8 +82,3 @@ def _load(body: Character, motions: str, window: int) -> TrainingData:
     return TrainingData(
         body, dataset, library, make_reference_windows(library, body.skeleton, window)
     )
-
-
-def control_steps(seconds: float) -> int:
-    """Seconds as a number of control steps."""
-    return round(seconds * CONTROL_RATE)

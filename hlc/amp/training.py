@@ -19,7 +19,7 @@ from pretrain.ase.discriminator import (
     style_reward,
 )
 from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import control_steps
 from pretrain.rl.generators import spawn_generators
 from pretrain.rl.iteration import LoopConfig, Objective
 from pretrain.rl.nets import GaussianPolicy, Value
@@ -71,7 +71,7 @@ def build(cfg: AmpConfig, parent: Parent) -> AmpTraining:
 def make_env(cfg: AmpConfig, parent: Parent, starts: Generator, goals: Generator) -> AmpEnv:
     """`cfg.num_envs` worlds of the task, with a generator each for the starts and the goals."""
     task = cfg.chosen_task()
-    simulated = SimulationConfig(round(cfg.episode_length * CONTROL_RATE), cfg.engine, cfg.threads)
+    simulated = SimulationConfig(control_steps(cfg.episode_length), cfg.engine, cfg.threads)
     env = parent.simulation(cfg.num_envs, task.scene(), simulated, starts)
     scale = ActionScale.from_library(parent.clips)
     return AmpEnv(env, scale, task, Goals(task, cfg.num_envs, 1, goals))

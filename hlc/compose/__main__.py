@@ -40,7 +40,7 @@ from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
 from pretrain.cli import program
 from pretrain.evaluation.video import SUFFIXES, write_video
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.options import parse_flag, parse_int, parse_options, split_arguments
 from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError
@@ -76,7 +76,7 @@ def run(file: Path, options: dict[str, str]) -> int:
     parent = open_parent(store, machine.skill)
     seed = parse_int(options, "seed", 0)
     starts, plans = (torch.Generator().manual_seed(seed + i) for i in range(2))
-    length = round(machine.seconds * CONTROL_RATE)
+    length = control_steps(machine.seconds)
     simulated = SimulationConfig(length, options["engine"], parse_int(options, "threads", 0))
     bound = BoundMachine(machine, make_behaviors(machine, parent, store, simulated, plans), parent)
     if name is not None:

@@ -18,7 +18,7 @@ from hlc.tasks.task import Task
 from pretrain.characters.placement import place
 from pretrain.characters.rotations import conjugate, heading_rotation
 from pretrain.characters.state import CharacterState
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.sim.backend import Backend
 from pretrain.sim.ground import touches_beyond_feet
 
@@ -119,7 +119,7 @@ class _Player:
 
     @property
     def _max_steps(self) -> int:
-        return round(self._machine.seconds * CONTROL_RATE)
+        return control_steps(self._machine.seconds)
 
     def visit(self, behavior: Behavior) -> Visit:
         """Decide until a transition. Success counts at the end of a decision."""

@@ -120,9 +120,9 @@ class AssistedEnv:
         ase_env = self.ase_env
         clips = ase_env.z_clip.clone()
         windows = self.env.windows()
-        before = self.before_step(clips)
+        before = self._before_step(clips)
         outcome = ase_env.advance(action)
-        after = self.after_step(clips, outcome)
+        after = self._after_step(clips, outcome)
         terminated = after.failed | outcome.went_down
         own_obs = self.observe() if ase_env.sampling.own_return else None
         cut = ase_env.change_latents(clips, terminated)
@@ -146,7 +146,7 @@ class AssistedEnv:
         self.termination.change_skill(changed)
         self.switches.change_skill(changed, clips, self.velocity.distance(new_clips) > 1)
 
-    def before_step(self, clips: Tensor) -> Batch:
+    def _before_step(self, clips: Tensor) -> Batch:
         """Advance the references along `clips` (N,), and apply the assistance. Returns the
         references' actions and the assistance's strengths."""
         env = self.env
@@ -159,7 +159,7 @@ class AssistedEnv:
         self.forces.apply(clips)
         return extras
 
-    def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
+    def _after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
         """Compute tracking errors and failures of worlds that followed `clips` (N,); update the
         curriculum."""
         # broken worlds began a new episode within the step

@@ -120,13 +120,13 @@ class ReferenceTracker(TensorState):
         repeats = (~changed & over & ~stays).nonzero()[:, 0]
         if len(repeats):
             ended = self.clip[repeats]
-            self.align_to(repeats, ended, self._restart_times[ended], state[repeats])
+            self._align_to(repeats, ended, self._restart_times[ended], state[repeats])
         ids = changed.nonzero()[:, 0]
         if len(ids):
             nearest = self._find_nearest(windows[ids] / self._scale, clips[ids], down[ids])
             nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self._begin_blend(ids, nearest_clips, down[ids])
-            self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
+            self._align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
 
     def _find_restart_times(self) -> Tensor:
         """When each clip continues after its end, (C,) s: in its first half, where its window is
@@ -168,7 +168,7 @@ class ReferenceTracker(TensorState):
         best = window_error(windows, self._scale, self._windows, rows).argmin(-1)
         self.phase = phases.gather(-1, best[:, None])[:, 0]
 
-    def align_to(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
+    def _align_to(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
         """Set worlds `ids` (n,) to clips (n,) from `times` (n,) s on, placed at the characters'
         `state` (n,)."""
         self.clip[ids] = clips

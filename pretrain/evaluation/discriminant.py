@@ -10,7 +10,7 @@ from torch import Tensor
 from pretrain.evaluation.held_skills import HeldSkills
 from pretrain.evaluation.intervals import Interval, interval
 from pretrain.evaluation.setup import Setup
-from pretrain.training_data import control_steps
+from pretrain.motion.clip import control_steps
 
 EXCERPT = (1.5, 3.0)  # s after the start that are compared
 AXES = 16  # principal axes of the features that the discriminant uses

@@ -13,10 +13,9 @@ from pretrain.evaluation.falls import FallCounter
 from pretrain.evaluation.jerk import jerk
 from pretrain.evaluation.rollout import RandomSkillStep, random_skill_rollout
 from pretrain.evaluation.setup import Setup
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import CharacterEnv
-from pretrain.training_data import control_steps
 
 # Rollouts begin in a clip's state, so their first second would count as coverage of that clip.
 BURN_IN = control_steps(1.0)

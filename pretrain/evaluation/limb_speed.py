@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pretrain.characters.skeleton import Skeleton
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.sim.features import key_offsets
 from pretrain.sim.velocity_range import trailing_mean
 
@@ -26,7 +26,7 @@ def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
         return torch.zeros(windows.shape[:2])
     speed = key_offsets(skeleton, windows).diff(dim=0).norm(dim=-1).mean(-1) * CONTROL_RATE
     speed = torch.cat([speed[:1], speed])
-    return trailing_mean(speed[..., None], round(AVERAGED_SECONDS * CONTROL_RATE))[..., 0]
+    return trailing_mean(speed[..., None], control_steps(AVERAGED_SECONDS))[..., 0]
 
 
 def required_limb_speed(windows: Tensor, skeleton: Skeleton) -> float:

@@ -14,9 +14,9 @@ from pretrain.characters.rotations import up_axis
 from pretrain.evaluation.intervals import Interval, interval, share_interval
 from pretrain.evaluation.rollout import Act, advance, hold_skill, start_anywhere
 from pretrain.evaluation.setup import RECOVERY_STEPS, Setup
+from pretrain.motion.clip import control_steps
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import settle_on_ground
-from pretrain.training_data import control_steps
 
 BODIES = {  # of the published body: factors on friction, and on mass and inertia
     "undisturbed": {},

@@ -12,13 +12,14 @@ from torch import Generator, Tensor
 from pretrain.characters.character import Character
 from pretrain.evaluation.clip_windows import ClipWindows, clip_windows, feature_scale
 from pretrain.evaluation.conditions import Conditions
+from pretrain.motion.clip import control_steps
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.ground import Ground, read_ground
 from pretrain.sim.velocity_range import VelocityRanges, read_velocity_ranges
-from pretrain.training_data import TrainingData, control_steps
+from pretrain.training_data import TrainingData
 from skills_store.runtime.library import SkillLibrary
 
 RECOVERY_STEPS = control_steps(3.0)  # steps that a fallen character has to get up

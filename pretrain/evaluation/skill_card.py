@@ -32,8 +32,8 @@ from pretrain.evaluation.robustness import robustness
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.steering import steering
 from pretrain.evaluation.switching import Switches, switch_rollouts
-from pretrain.motion.clip import CONTROL_RATE
-from pretrain.training_data import TrainingData, control_steps, load_other_data, load_published_data
+from pretrain.motion.clip import CONTROL_RATE, control_steps
+from pretrain.training_data import TrainingData, load_other_data, load_published_data
 from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
 

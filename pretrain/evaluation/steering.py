@@ -14,9 +14,8 @@ from pretrain.evaluation.held_skills import HeldSkills, upright_worlds
 from pretrain.evaluation.intervals import Interval, interval, share_interval
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.switching import Switches
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.sim.velocity_range import level_velocity
-from pretrain.training_data import control_steps
 
 AXES = ("forward_speed", "lateral_speed", "turn_rate")  # m/s, m/s, rad/s
 SETTLED = 2.0  # s after which a skill is moving steadily

@@ -12,7 +12,7 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
 from pretrain.evaluation.setup import Setup
-from pretrain.training_data import control_steps
+from pretrain.motion.clip import control_steps
 
 SWITCH_SECONDS = 4.0  # after the switch
 JUDGED_FROM = 2.0  # s after the switch

@@ -27,6 +27,11 @@ class ClipError(ValueError):
     expected."""
 
 
+def control_steps(seconds: float) -> int:
+    """Seconds as a number of control steps."""
+    return round(seconds * CONTROL_RATE)
+
+
 def is_control_step(seconds: float) -> bool:
     """Whether `seconds` is the control step at which clips are read."""
     return abs(seconds * CONTROL_RATE - 1) <= SAME_RATE

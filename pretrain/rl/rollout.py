@@ -145,11 +145,6 @@ def concatenate(parts: Sequence[Rollout]) -> Rollout:
     )
 
 
-def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator) -> Rollout:
-    """`horizon` steps, as one rollout."""
-    return concatenate(list(collect_steps(env, policy, noise, horizon, rng)))
-
-
 def _replace_rows(obs: Batch, env: Env, ids: Tensor) -> Batch:
     """`obs` (N, ...) with the present observations of worlds `ids` (n,)."""
     if not len(ids):

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.characters.state import unflatten
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, control_steps
 from pretrain.rl.awr import weighted_regression
 from pretrain.rl.generators import spawn_generators
 from pretrain.rl.iteration import LoopConfig, Objective
@@ -32,7 +32,7 @@ from pretrain.tracking.discriminator import (
 from pretrain.tracking.env import TrackingConditions, TrackingEnv, observe_targets
 from pretrain.tracking.pose import pose_difference
 from pretrain.tracking.references import References, make_references
-from pretrain.training_data import TrainingData, control_steps
+from pretrain.training_data import TrainingData
 
 WINDOW = 2  # frames of a style window, the fewest; only the last is read
 

@@ -20,7 +20,7 @@ from pretrain.rl.iteration import LoopConfig, Objective, bootstrap_values, stack
 from pretrain.rl.learner import Diverged, Learner
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
-from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect
+from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect_steps, concatenate
 from pretrain.rl.run_folder import Log
 from pretrain.rl.training import Monitor, Training, train_until
 from tests.rl.nan_loss import spoil_value_loss
@@ -161,9 +161,15 @@ def test_a_held_policy_stays_while_the_value_net_learns():
     assert moved(policy, before[0])
 
 
+def collect(env: Track, policy: GaussianPolicy, rng: torch.Generator) -> Rollout:
+    """60 steps of 64 worlds."""
+    noise = Noise(0.0, torch.zeros(64, 1))
+    return concatenate(list(collect_steps(env, policy, noise, 60, rng)))
+
+
 def test_next_obs_is_the_true_next_obs_at_episode_ends():
     policy, _, _, rng = parts()
-    rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    rollout = collect(Track(), policy, rng)
     ended = rollout.truncated | rollout.terminated
     assert ended.any()
     torch.testing.assert_close(rollout.next_obs["obs"], rollout.extras["seen"])
@@ -175,7 +181,7 @@ def test_next_obs_is_the_true_next_obs_at_episode_ends():
 
 def test_bootstrap_values_are_those_of_the_true_next_observations():
     policy, value, _, rng = parts()
-    rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    rollout = collect(Track(), policy, rng)
     assert rollout.truncated.any()
     assert rollout.terminated.any()
     there = bootstrap_values(rollout, value.predict(rollout.obs), value)
@@ -191,7 +197,7 @@ def test_a_world_that_failed_and_continues_is_not_reset():
             )
 
     policy, *_, rng = parts()
-    rollout = collect(NeverReset(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    rollout = collect(NeverReset(), policy, rng)
     assert (rollout.terminated | rollout.truncated).any()
     assert not rollout.resets.any()
     assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
