@@ -20,6 +20,7 @@ def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Com
     )
 
 
+PARENT = "mobility@8"  # bundled
 # without assistance from the start, and so phase-locked
 PHASE_LOCKED = ("curriculum.assist_start=0",)
 

@@ -8,9 +8,7 @@ from pretrain.parent import warn_of_other_body
 from pretrain.publishing.manifest_character import from_manifest
 from skills_store.open import open_store
 from skills_store.store import BUNDLED
-from tests.pipeline.small import toy
-
-PARENT = "mobility@8"  # bundled
+from tests.pipeline.small import PARENT, toy
 
 
 def test_a_body_that_differs_from_the_parents_is_reported_by_what_differs(capsys):

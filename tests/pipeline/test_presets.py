@@ -32,9 +32,7 @@ from pretrain.training_aids import make_curriculum
 from pretrain.training_data import load_training_data
 from skills_store.open import open_store
 from skills_store.store import BUNDLED
-from tests.pipeline.small import SMALL, toy, weights
-
-PARENT = "mobility@8"  # bundled
+from tests.pipeline.small import PARENT, SMALL, toy, weights
 
 
 def test_clips_without_assistance_are_phase_locked():
