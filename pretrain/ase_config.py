@@ -190,7 +190,7 @@ class WarmConfig(Frozen):
         default=0.0,
         description=(
             "Weight of the squared distance of mean actions to those of `library`, near its clips "
-            "(pretrain/ase/parent_loss.py)"
+            "(pretrain/ase/parent_skills.py)"
         ),
     )
     encoder_steps: Annotated[int, Field(ge=0)] = Field(

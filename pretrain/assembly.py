@@ -17,7 +17,7 @@ from pretrain.ase.env import AseEnv
 from pretrain.ase.latent_separation import separate_latents
 from pretrain.ase.latents import LatentSampling
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.parent_loss import ParentSkills
+from pretrain.ase.parent_skills import ParentSkills
 from pretrain.ase.published_weights import load_encoder, load_policy
 from pretrain.ase.symmetry import latent_mirror, make_symmetry
 from pretrain.ase_config import SkillPPOConfig

@@ -8,28 +8,24 @@ import torch
 from pretrain.ase.discriminator import make_disc_learner, style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.parent_loss import (
-    FOR_PARENT,
-    ParentSkills,
-    read_parent_actions,
-    with_parent_loss,
-)
+from pretrain.ase.parent_skills import PARENT, ParentSkills, read_parent_actions
 from pretrain.assist.foot_swing import foot_reward
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
-    FOR_CLONING,
+    CLONING,
+    CLONING_WEIGHT,
     FOR_POSE_GRADIENT,
     imitation_reward,
-    with_cloning_loss,
     with_pose_gradient,
 )
 from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
-from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_action_smoothing
+from pretrain.rl.action_smoothing import NEIGHBORS, average_neighbors
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner
+from pretrain.rl.mean_action_loss import with_mean_action_loss
 from pretrain.rl.ppo import Loss, clipped_surrogate, policy_loss
 from pretrain.rl.ppo_learners import make_policy_learner, make_value_learner
 from pretrain.rl.replay import Replay
@@ -67,8 +63,8 @@ def make_objective(
             make_policy_loss(cfg, nets, data.character.skeleton, parent),
             (
                 *imitation_keys(cfg),
-                *(FOR_SMOOTHING if cfg.ppo.smoothing_weight else ()),
-                *(FOR_PARENT if parent else ()),
+                *(NEIGHBORS.entries if cfg.ppo.smoothing_weight else ()),
+                *(PARENT.entries if parent else ()),
             ),
         ),
         value=make_value_learner(cfg.ppo, nets.value),
@@ -134,7 +130,7 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
     """Keys of a batch that the policy's imitation losses read."""
     if not cfg.assisted:
         return ()
-    cloning = FOR_CLONING if clones_reference(cfg) else ()
+    cloning = CLONING.entries if clones_reference(cfg) else ()
     poses = FOR_POSE_GRADIENT if cfg.imitation.pose_gradient_weight else ()
     return cloning + poses
 
@@ -153,7 +149,7 @@ def make_policy_loss(
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     if cfg.assisted and clones_reference(cfg):
-        loss = with_cloning_loss(loss)
+        loss = with_mean_action_loss(loss, CLONING, CLONING_WEIGHT)
     if cfg.assisted and imitation.pose_gradient_weight:
         loss = with_pose_gradient(
             loss,
@@ -161,9 +157,9 @@ def make_policy_loss(
             imitation.pose_gradient_weight,
         )
     if ppo.smoothing_weight:
-        loss = with_action_smoothing(loss, ppo.smoothing_weight)
+        loss = with_mean_action_loss(loss, NEIGHBORS, ppo.smoothing_weight)
     if parent:
-        loss = with_parent_loss(loss, cfg.warm.parent_weight)
+        loss = with_mean_action_loss(loss, PARENT, cfg.warm.parent_weight)
     enc = cfg.enc
     if not enc.diversity_weight or not enc.diversity_share:
         return policy_loss(nets.policy, loss)

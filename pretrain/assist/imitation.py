@@ -16,11 +16,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pretrain.rl.mean_action_loss import ActionTarget
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-# read by `with_cloning_loss`
-FOR_CLONING = ("reference_action", "switch_strength")
+# the reference's actions, by the strength of the switch assistance
+CLONING = ActionTarget(
+    action="reference_action", share="switch_strength", metric="switch_cloning_loss"
+)
 # read by `with_pose_gradient`
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
 # Of the tracking error, in units of its limit. A reward linear in the error was no better.
@@ -35,20 +38,6 @@ def imitation_reward(rollout: Rollout) -> Tensor:
     extras = rollout.extras
     error = extras["tracking_error"] / ERROR_SCALE
     return (-error - extras["velocity_excess"]).exp()
-
-
-def with_cloning_loss(surrogate: Surrogate) -> Surrogate:
-    """`surrogate` plus the squared distance from mean actions to the reference's, weighted by
-    CLONING_WEIGHT times the strength of the switch assistance."""
-
-    def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
-        total, metrics = surrogate(mean, batch)
-        distance = (mean - batch["reference_action"]).square().sum(-1)
-        cloning_loss = (batch["switch_strength"] * distance).mean()
-        total = total + CLONING_WEIGHT * cloning_loss
-        return total, {**metrics, "switch_cloning_loss": cloning_loss}
-
-    return loss
 
 
 def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float) -> Surrogate:

@@ -8,12 +8,11 @@ difference, which also penalizes a steady change; this is the second.)"""
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
-from pretrain.rl.ppo import Metrics, Surrogate
+from pretrain.rl.mean_action_loss import ActionTarget
 from pretrain.rl.rollout import Batch, Rollout
 
-FOR_SMOOTHING = ("neighbor_mean", "has_neighbors")  # read by `with_action_smoothing`
+NEIGHBORS = ActionTarget(action="neighbor_mean", share="has_neighbors", metric="roughness")
 
 
 def average_neighbors(rollout: Rollout) -> Batch:
@@ -27,16 +26,3 @@ def average_neighbors(rollout: Rollout) -> Batch:
     neighbor_mean[1:-1] = (mean[:-2] + mean[2:]) / 2
     has_neighbors[1:-1] = (~ends[:-2] & ~ends[1:-1]).float()
     return {"neighbor_mean": neighbor_mean, "has_neighbors": has_neighbors}
-
-
-def with_action_smoothing(surrogate: Surrogate, weight: float) -> Surrogate:
-    """`surrogate` plus `weight` times the squared distance of mean actions (n, A) to their
-    neighbors' average, where they have two."""
-
-    def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
-        total, metrics = surrogate(mean, batch)
-        distance = (mean - batch["neighbor_mean"]).square().sum(-1)
-        roughness = (batch["has_neighbors"] * distance).mean()
-        return total + weight * roughness, {**metrics, "roughness": roughness}
-
-    return loss

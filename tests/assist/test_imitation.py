@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from pretrain.assist.imitation import (
-    CLONING_WEIGHT,
     ERROR_SCALE,
     LEG_SHARE,
     imitation_reward,
-    with_cloning_loss,
     with_pose_gradient,
 )
 from pretrain.rl.rollout import Rollout
@@ -47,20 +45,6 @@ def test_imitation_reward_decays_with_velocity_excess():
     rollout = rollout_of([0.0, 0.0, ERROR_SCALE], [0.0, 2.0, 2.0])
     rewards = imitation_reward(rollout)[0].tolist()
     assert rewards == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
-
-
-def test_cloning_loss_grows_with_the_strength_in_a_switch():
-    mean = torch.zeros(2, 3, requires_grad=True)
-    batch = {
-        "reference_action": torch.ones(2, 3),
-        "switch_strength": torch.tensor([0.25, 0.0]),
-    }
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}))(mean, batch)
-    assert metrics["switch_cloning_loss"].item() == pytest.approx(0.25 * 3 / 2)
-    assert total.item() == pytest.approx(7 + CLONING_WEIGHT * 0.25 * 3 / 2)
-    (slope,) = torch.autograd.grad(total, mean)
-    assert (slope[0] < 0).all()
-    assert not slope[1].any()
 
 
 def test_pose_gradient_scales_with_error_and_leg_share_unless_assisted():

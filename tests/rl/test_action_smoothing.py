@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.rl.action_smoothing import average_neighbors, with_action_smoothing
+from pretrain.rl.action_smoothing import NEIGHBORS, average_neighbors
+from pretrain.rl.mean_action_loss import with_mean_action_loss
 from pretrain.rl.rollout import Rollout
 
 STEPS = 6
@@ -21,7 +22,7 @@ def rollout_of(mean: Tensor, terminated: Tensor, truncated: Tensor) -> Rollout:
 def cost(mean: Tensor, rollout: Rollout) -> Tensor:
     """The loss of mean actions (T, N, A) in the steps of a rollout."""
     batch = {name: x.flatten(0, 1) for name, x in average_neighbors(rollout).items()}
-    loss = with_action_smoothing(lambda mean, batch: (mean.new_zeros(()), {}), weight=2.0)
+    loss = with_mean_action_loss(lambda mean, batch: (mean.new_zeros(()), {}), NEIGHBORS, 2.0)
     return loss(mean.flatten(0, 1), batch)[0]
 
 

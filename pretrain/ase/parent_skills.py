@@ -1,9 +1,9 @@
 """Keeps the skills of a published library while clips are added to it.
 
 PPO changes the policy for added clips also in the states of the others, whose skills deteriorate.
-Here a loss draws the mean action to that of the published policy, the parent, where a world follows
-one of its clips. (As in kickstarting, Schmitt et al. 2018, which has the cross-entropy in place of
-the squared distance of the means.)"""
+So a loss draws the mean action to that of the published policy, the parent, where a world follows
+one of its clips (rl/mean_action_loss.py). (As in kickstarting, Schmitt et al. 2018, which has the
+cross-entropy in place of the squared distance of the means.)"""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pretrain.rl.mean_action_loss import ActionTarget
 from pretrain.rl.nets import GaussianPolicy
-from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-FOR_PARENT = ("parent_mean", "has_parent")  # read by `with_parent_loss`
+PARENT = ActionTarget(action="parent_mean", share="has_parent", metric="parent_distance")
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,3 @@ def read_parent_actions(parent: ParentSkills) -> Callable[[Rollout], Batch]:
         return {"parent_mean": parent_mean, "has_parent": has_parent.float()}
 
     return read
-
-
-def with_parent_loss(surrogate: Surrogate, weight: float) -> Surrogate:
-    """`surrogate` plus `weight` times the squared distance of mean actions (n, A) to the parent's,
-    where there is one."""
-
-    def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
-        total, metrics = surrogate(mean, batch)
-        distance = (mean - batch["parent_mean"]).square().sum(-1)
-        parent_distance = (batch["has_parent"] * distance).mean()
-        return total + weight * parent_distance, {**metrics, "parent_distance": parent_distance}
-
-    return loss

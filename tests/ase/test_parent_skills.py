@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.parent_loss import ParentSkills, read_parent_actions, with_parent_loss
+from pretrain.ase.parent_skills import ParentSkills, read_parent_actions
 from pretrain.rl.nets import GaussianPolicy, Inputs, make_fixed_normalizer, mlp
 from pretrain.rl.rollout import Rollout
 
@@ -39,13 +39,3 @@ def test_only_steps_near_a_learned_clip_have_the_parents_action(
     assert found["has_parent"].tolist() == [[1, 0, 0, 0]] * STEPS
     torch.testing.assert_close(found["parent_mean"][:, 0], parent.policy({"obs": obs[:, 0]}))
     assert not found["parent_mean"][:, 1:].any()
-
-
-def test_gradient_points_from_the_parents_action_where_there_is_one() -> None:
-    mean = torch.ones(2, ACTIONS, requires_grad=True)
-    batch = {"parent_mean": torch.zeros(2, ACTIONS), "has_parent": torch.tensor([1.0, 0.0])}
-    loss = with_parent_loss(lambda mean, batch: (mean.new_zeros(()), {}), weight=3.0)
-    total, metrics = loss(mean, batch)
-    total.backward()
-    assert metrics["parent_distance"] == ACTIONS / 2  # the mean over both rows
-    torch.testing.assert_close(mean.grad, torch.tensor([[3.0] * ACTIONS, [0.0] * ACTIONS]))
