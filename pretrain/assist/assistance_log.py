@@ -17,7 +17,7 @@ def log_assistance(names: Sequence[str], curriculum: Curriculum) -> Scalars:
     `steps/CLIP`, control steps between the failures of episodes that begin in it;
     `foot_match/CLIP`, where the feet are compared with the reference's."""
     strengths = curriculum.assist_strength
-    steps = curriculum.lengths
+    steps = curriculum.steps_between_failures
     scalars: Scalars = {"assist": float(strengths.mean())}
     for clip, name in enumerate(names):
         scalars[f"assist/{name}"] = float(strengths[clip])

@@ -34,12 +34,12 @@ class AssistSchedule:
     rate: float = ASSIST_RATE
     min_foot_match: float | None = None  # see `FootSwing.match`; None: the feet do not count
 
-    def next(self, strength: Tensor, lengths: Tensor, foot_match: Tensor) -> Tensor:
+    def next(self, strength: Tensor, between: Tensor, foot_match: Tensor) -> Tensor:
         """Strengths, steps between failures and mean foot matches (C,) -> strengths (C,)."""
-        lower = lengths > self.steps
+        lower = between > self.steps
         if self.min_foot_match is not None:
             lower = lower & (foot_match >= self.min_foot_match)
-        higher = lengths < RAISE_BELOW * self.steps
+        higher = between < RAISE_BELOW * self.steps
         return change_strength(strength, self.rate, lower, higher)
 
 
@@ -102,7 +102,7 @@ class Curriculum(TensorState):
         self.progress = torch.zeros(())  # 0 to 1, smoothed
 
     @property
-    def lengths(self) -> Tensor:
+    def steps_between_failures(self) -> Tensor:
         """Steps between failures in episodes begun in each clip, (C,). No failure counts as 0.5, no
         steps as `episode_length`."""
         return torch.where(
@@ -116,7 +116,7 @@ class Curriculum(TensorState):
 
     def near_probs(self) -> Tensor:
         """The share of latents near each clip, (C,)."""
-        mastered = (self.assist_strength == 0) & (self.lengths > self.near.steps)
+        mastered = (self.assist_strength == 0) & (self.steps_between_failures > self.near.steps)
         return self.near.prob * torch.where(mastered, self.near.after, 1.0)
 
     @property
@@ -124,7 +124,9 @@ class Curriculum(TensorState):
         """Probability of beginning in each clip, (C,) sum 1."""
         if not self.steps.any():
             return self.base
-        need = (self.episode_length / self.lengths.clamp_min(1.0)).clamp(1 / self.focus, self.focus)
+        need = (self.episode_length / self.steps_between_failures.clamp_min(1.0)).clamp(
+            1 / self.focus, self.focus
+        )
         # An assisted clip is not learned yet, however long its episodes are.
         need = torch.where(self.assist_strength > 0, need.clamp_min(1.0), need)
         need = torch.where(self.included, need, 1.0)
@@ -144,7 +146,7 @@ class Curriculum(TensorState):
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
         self.assist_strength = self.schedule.next(
-            self.assist_strength, self.lengths, self.foot_match
+            self.assist_strength, self.steps_between_failures, self.foot_match
         )
         self.progress = torch.lerp(self.progress, self.measure_progress(), PROGRESS_RATE)
         self.steps = RECORD_DECAY * self.steps
@@ -156,5 +158,5 @@ class Curriculum(TensorState):
         """Mean over the clips, each from 0, fully assisted or falling at once, to 1, mastered
         without assistance."""
         unassisted = 1 - self.assist_strength.clamp_max(1.0)
-        mastery = unassisted * (self.lengths / MASTERED_STEPS).clamp_max(1.0)
+        mastery = unassisted * (self.steps_between_failures / MASTERED_STEPS).clamp_max(1.0)
         return mastery[self.included].mean() if self.included.any() else torch.ones(())

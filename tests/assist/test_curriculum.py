@@ -50,7 +50,7 @@ def begun(falls: list[int], focus: float = 3.0) -> Curriculum:
 
 
 def test_episode_lengths_are_recorded_per_clip():
-    assert begun([2, 10]).lengths.tolist() == [50.0, 10.0]
+    assert begun([2, 10]).steps_between_failures.tolist() == [50.0, 10.0]
 
 
 def test_assist_strength_follows_each_clips_episode_length():
@@ -87,7 +87,7 @@ def test_old_falls_lose_their_weight():
     for _ in range(60):
         curriculum.step_schedule()
         curriculum.record(torch.arange(2).repeat(50), torch.zeros(100, dtype=torch.bool))
-    assert curriculum.lengths.min() > 500
+    assert curriculum.steps_between_failures.min() > 500
 
 
 def test_snapshot_restores_the_state():
