@@ -213,8 +213,11 @@ class AssistedEnv:
         if self.feet is None:
             return {}
         up = ~self.env.falls.is_down
-        match = self.feet.match(self.env.frames[:, -1], self.tracker.rows()) * up
-        own = ((clips == self.env.clip) & up).nonzero()[:, 0]
+        rows = self.tracker.rows()
+        match = self.feet.match(self.env.frames[:, -1], rows) * up
+        # standing through a clip's rests says nothing about its steps
+        stepping = self.feet.stepping.index_select(0, rows)
+        own = ((clips == self.env.clip) & up & stepping).nonzero()[:, 0]
         self.curriculum.record_foot_match(clips[own], match[own])
         return {"foot_match": match}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.rollout import Rollout
@@ -18,7 +19,9 @@ from pretrain.sim.features import key_offsets
 from pretrain.sim.start_states import StartStates
 
 LIFTED = 0.04  # m above an ankle's height in a stand at which its foot is fully lifted
-STEPPING = 0.05  # mean share of lifted feet above which a clip steps
+STEP = 0.5  # share of LIFTED above which a foot takes a step
+STEP_MARGIN = 0.25  # s before and after a step that still count as stepping
+STANDING = 0.05  # mean share of lifted feet up to which a clip has no steps to compare
 
 
 class FootSwing:
@@ -33,18 +36,31 @@ class FootSwing:
         self._standing = lowest.median()  # m
         above = heights - lowest.repeat_interleave(counts)[:, None]
         self._reference = _lifted(above)  # (M, feet)
-        swing = torch.stack([part.mean() for part in self._reference.split(counts.tolist())])
-        # mean error of a standing body
-        error = torch.where(swing > STEPPING, swing, 1.0)
+        parts = self._reference.split(counts.tolist())
+        margin = round(STEP_MARGIN * starts.rate)  # rows
+        stepping = [find_steps(part, margin) for part in parts]
+        self.stepping = torch.cat(stepping)  # (M,) bool
+        # mean error of a standing body while the clip steps: over a whole clip with rests it would
+        # be so small that a single step decides the return
+        swing = torch.stack([part[rows].mean() for part, rows in zip(parts, stepping, strict=True)])
+        error = torch.where(swing > STANDING, swing, 1.0)
         self._standing_error = error.repeat_interleave(counts)  # (M,)
 
     def match(self, frames: Tensor, rows: Tensor) -> Tensor:
         """How well the lifted feet of style frames (N, F) match those of reference rows (N,), (N,):
-        1 where they agree; 0 on average for a body that stands through a clip that steps, and down
-        to 1 - 1 / the clip's mean swing in a single step."""
+        1 where they agree; 0 on average for a body that stands while a clip steps, and down to
+        1 - 1 / the mean swing of the clip's steps in a single row."""
         simulated = _lifted(foot_heights(self._skeleton, frames) - self._standing)
         error = (simulated - self._reference.index_select(0, rows)).abs().mean(-1)
         return 1 - error / self._standing_error.index_select(0, rows)
+
+
+def find_steps(lifted: Tensor, margin: int) -> Tensor:
+    """The rows of one clip, with feet `lifted` (n, feet), at most `margin` rows from a step, (n,)
+    bool; all of them for a clip without steps."""
+    step = (lifted.amax(-1) > STEP).float()
+    near = functional.max_pool1d(step[None], 2 * margin + 1, stride=1, padding=margin)[0] > 0
+    return near if near.any() else torch.ones_like(near)
 
 
 def _lifted(above: Tensor) -> Tensor:

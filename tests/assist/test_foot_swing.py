@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from pretrain.assist.foot_swing import FootSwing, foot_heights
+from pretrain.assist.foot_swing import FootSwing, find_steps, foot_heights
 from pretrain.sim.start_states import read_start_states
 
 LATE = 24  # rows of the start states, 0.2 s
@@ -47,3 +49,27 @@ def test_foot_match_is_0_when_standing_and_less_for_swapped_feet(starts, skeleto
     standing[:, upward] = 0.05 - frames[:, :1]  # m above the ground, relative to the root
     assert feet.match(standing, rows).mean() == pytest.approx(0.0, abs=0.1)
     assert feet.match(swapped, rows).mean() < -0.2
+
+
+def test_rests_are_no_steps():
+    lifted = torch.zeros(20, 2)
+    lifted[10:12, 1] = 1.0
+    assert find_steps(lifted, 3).nonzero()[:, 0].tolist() == list(range(7, 15))
+    assert find_steps(torch.zeros(20, 2), 3).all()
+
+
+def test_a_step_after_a_rest_weighs_as_one_of_a_clip_without_rests(starts, skeleton, training_data):
+    walk = training_data.library.names.index("walk")
+    first = int(starts.counts[:walk].sum())
+    frames = starts.frames[first : first + int(starts.counts[walk])]
+    stood = frames[:1].clone()
+    keys = frames.shape[-1] - 3 * len(skeleton.key_bodies)
+    upward = [keys + 3 * skeleton.key_bodies.index(foot) + 2 for foot in skeleton.feet]
+    lowest = foot_heights(skeleton, frames[:, -1]).amin()
+    stood[:, :, upward] = lowest - stood[..., :1]
+    rested = torch.cat([stood.expand(400, -1, -1), frames])
+    for clip in (frames, rested):
+        feet = FootSwing(skeleton, replace(starts, frames=clip, counts=torch.tensor([len(clip)])))
+        stepping = feet.stepping.nonzero()[:, 0]
+        standing = stood[:, -1].expand(len(stepping), -1)
+        assert feet.match(standing, stepping).mean() == pytest.approx(0.0, abs=0.1)
