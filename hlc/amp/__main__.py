@@ -4,8 +4,6 @@ controllers; nothing is published.
 python -m hlc.amp task=location skill=mobility@8
 python -m hlc.amp task=location skill=mobility@8 samples=150000000    continues to ten times as many
 
-A decision of `ppo.*` is one control step, and an action is a joint target.
-
 A run ends with its return, success and falls per minute, measured as `hlc.evaluate` does for a
 controller, and written to evaluation.json in its folder."""
 

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from hlc.amp.__main__ import main, train
-from hlc.amp.config import CONFIG_MODEL, AmpConfig
+from hlc.amp.config import CONFIG_MODEL, AmpConfig, AmpPPOConfig
 from hlc.amp.evaluation import GoalPolicy, evaluate
 from hlc.amp.training import AmpTraining, build
-from hlc.config import ControllerPPOConfig
 from hlc.nets import observation
 from hlc.parent import Parent
 from hlc.tasks.task import checked_reward
@@ -37,7 +36,7 @@ def cfg(store: Store, parent: Parent, tmp_path: Path) -> AmpConfig:
         skill=parent.version.pinned,
         num_envs=4,
         samples=64,
-        ppo=ControllerPPOConfig(horizon=8, epochs=1, minibatch=16, hidden=(16,)),
+        ppo=AmpPPOConfig(horizon=8, epochs=1, minibatch=16, hidden=(16,)),
         disc=DiscConfig(
             conditional=False, rows=16, minibatch=16, disc_replay_samples=1, hidden=(16,)
         ),
