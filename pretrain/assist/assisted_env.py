@@ -209,7 +209,8 @@ class AssistedEnv:
 
     def _match_feet(self, clips: Tensor) -> Batch:
         """How well the lifted feet match the reference, for worlds that follow `clips` (N,); 0
-        where a world is down. Recorded in the curriculum."""
+        where a world is down. Under a clip's own latent, near its steps, it is recorded in the
+        curriculum."""
         if self.feet is None:
             return {}
         up = ~self.env.falls.is_down

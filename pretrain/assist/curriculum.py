@@ -111,7 +111,8 @@ class Curriculum(TensorState):
 
     @property
     def foot_match(self) -> Tensor:
-        """Mean foot match under each clip's own latent, (C,); 0 where none was recorded."""
+        """Mean foot match under each clip's own latent, near its steps, (C,); 0 where none was
+        recorded."""
         return self.matched / self.compared.clamp_min(1.0)
 
     def near_probs(self) -> Tensor:

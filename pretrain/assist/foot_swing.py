@@ -26,7 +26,7 @@ STANDING = 0.05  # mean share of lifted feet up to which a clip has no steps to 
 
 class FootSwing:
     """How far each foot is lifted, from 0 on the ground to 1 in the air, in all reference states
-    and in simulated ones."""
+    and in simulated ones. `stepping` (M,) are the reference rows near a step (`find_steps`)."""
 
     def __init__(self, skeleton: Skeleton, starts: StartStates):
         self._skeleton = skeleton

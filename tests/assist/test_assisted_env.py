@@ -329,6 +329,21 @@ def test_foot_match_is_recorded_under_the_own_latent(training_data, humanoid, de
     assert assisted.curriculum.matched.sum() == pytest.approx(float(match[1::2].sum()), rel=1e-4)
 
 
+def test_foot_match_is_not_recorded_in_a_clips_rests(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, feet=True)
+    assert assisted.feet is not None
+    walk = training_data.library.names.index("walk")
+    first = int(assisted.env.starts.counts[:walk].sum())
+    assisted.feet.stepping[first : first + int(assisted.env.starts.counts[walk])] = False
+    assisted.ase_env.z_clip[:] = assisted.env.clip
+    walking = assisted.env.clip == walk
+    assert walking.any()
+    match = assisted.step(torch.zeros(256, 28)).extras["foot_match"]
+    assert match[walking].mean() > 0.6
+    assert assisted.curriculum.compared[walk] == 0
+    assert assisted.curriculum.compared.sum() == (~walking).sum()
+
+
 def test_a_skill_of_another_velocity_begins_a_switch(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, switch_start=0.8, longest=300)
     names = training_data.library.names

@@ -215,7 +215,7 @@ def test_preset_switching_distills_a_library_and_assists_switches(tmp_path):
     assert env.switches.strength.amax() == pytest.approx(first, rel=0.05)
 
 
-def test_parent_skills_is_that_of_the_library_and_its_clips(tmp_path):
+def test_parent_skills_are_those_of_the_library_and_its_clips(tmp_path):
     recipe = tmp_path / "more.yaml"
     added = '  - {file: "everyday:cmu_35_20.npz", name: run1}'
     recipe.write_text("\n".join(["name: more", "base: mobility_walks", "motions:", added]))
