@@ -101,7 +101,7 @@ class PlanConfig(Frozen):
     def _check_counts(self) -> PlanConfig:
         if self.segments > self.horizon:
             raise ValueError(f"segments {self.segments} is over horizon {self.horizon}")
-        # a spread needs two sequences
+        # a std needs two sequences
         if self.iterations > 1 and not 1 < self.elites <= self.candidates:
             raise ValueError(f"elites {self.elites}, expected 2 to candidates {self.candidates}")
         return self

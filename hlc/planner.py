@@ -103,9 +103,9 @@ class Planner:
         elites = self._cfg.elites
         best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
         elite_plans = plans.gather(1, best)
-        spread = elite_plans.std(1, correction=0, keepdim=True)
+        std = elite_plans.std(1, correction=0, keepdim=True)
         noise = torch.randn(plans.shape, generator=self._rng)
-        candidates = on_sphere(elite_plans.mean(1, keepdim=True) + spread * noise)
+        candidates = on_sphere(elite_plans.mean(1, keepdim=True) + std * noise)
         candidates[:, 0] = self._last
         return candidates
 

@@ -41,7 +41,7 @@ class TrackingTerminationConfig(Frozen):
         default=5.0,
         description=(
             "Tracking error at which an episode ends: root mean square over window features, in "
-            "units of that of a body 2 cm and 0.05 rad off. Larger in clips of large spread. Also "
+            "units of that of a body 2 cm and 0.05 rad off. Larger in clips of large std. Also "
             "the unit of the error in the imitation reward and in the pose gradient"
         ),
     )

@@ -41,9 +41,9 @@ def make_assisted_env(
     windows = make_reference_windows(
         data.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE
     )
-    scale = nets.discriminator.spread
+    scale = nets.discriminator.std
     states = unflatten(data.library.frames)
-    # a unit that depends less on the other clips than their spread
+    # a unit that depends less on the other clips than their std
     unit = small_error(skeleton, states, scale, cfg.num_disc_obs_steps) / len(scale) ** 0.5
     termination = cfg.tracking_termination
     limits = TrackingLimits(

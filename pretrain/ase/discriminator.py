@@ -37,7 +37,7 @@ class Discriminator(nn.Module):
     BOUND = 8.0  # of a normalized feature
 
     centre: Tensor
-    spread: Tensor
+    std: Tensor
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Discriminator(nn.Module):
         self.conditional = conditional
         # (C, W * F) each clip's mean window; (1, W * F) without a condition
         self.register_buffer("centre", centre)
-        self.register_buffer("spread", window_normalizer(demos).std)  # (W * F) over all clips
+        self.register_buffer("std", window_normalizer(demos).std)  # (W * F) over all clips
         code = len(centre) if conditional else 0
         self.body = mlp([centre.shape[1] + code, *hidden, 1], rng=rng, mirrored=mirrored)
 
@@ -62,11 +62,11 @@ class Discriminator(nn.Module):
         return self.logit(self.norm(window, clip), clip)
 
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
-        """The window's difference from the clip's mean, in units of the spread over all clips.
+        """The window's difference from the clip's mean, in units of the std over all clips.
 
-        With the spread within clips, which is smaller, balance is learned late."""
+        With the std within clips, which is smaller, balance is learned late."""
         group = clip if self.conditional else torch.zeros_like(clip)
-        deviation = (window - embedding(group, self.centre)) / self.spread
+        deviation = (window - embedding(group, self.centre)) / self.std
         return deviation.clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalized: Tensor, clip: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive loss
-JITTER = 0.1  # of the spread of each feature
+JITTER = 0.1  # of the std of each feature
 TEMPERATURE = 0.2
 MAX_ENCODED = 65_536  # windows per pass; an hour of clips would need gigabytes
 

@@ -11,7 +11,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.nets import Normalizer
-from pretrain.sim.features import measure_spread
+from pretrain.sim.features import measure_std
 from pretrain.sim.start_states import draw_rows, read_rate
 from pretrain.sim.style_windows import read_style_windows
 
@@ -57,4 +57,4 @@ def make_reference_windows(
 
 def window_normalizer(demos: ReferenceWindows) -> Normalizer:
     """Fixed by the clips: a running normalizer would shift the encoder's inputs during training."""
-    return Normalizer(demos.windows.mean(0), measure_spread(demos.windows), clip=8.0)
+    return Normalizer(demos.windows.mean(0), measure_std(demos.windows), clip=8.0)

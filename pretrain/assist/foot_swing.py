@@ -2,7 +2,7 @@
 
 Steps on the spot barely affect a tracking error over 80 features: for a clip that turns on the
 spot, its mean pose has an error of 0.4, steps 0.1 s early or late also 0.4, and exploration noise
-alone 0.5, in units of the spread over the clips. So a policy learns to slide on both feet. The lift
+alone 0.5, in units of the std over the clips. So a policy learns to slide on both feet. The lift
 of the feet distinguishes these. (Rewards for the contacts of a gait's phases as in Siekmann et al.
 2021, "Sim-to-real learning of all common bipedal gaits via periodic reward composition"; here the
 phases are the reference's.)"""

@@ -31,7 +31,7 @@ def observe_privileged(
 ) -> Tensor:
     """Of worlds `ids` (n,): (n, F + PRIVILEGED_SCALARS).
 
-    The reference frame, the tracking error, in units of the spread over the clips, the velocity
+    The reference frame, the tracking error, in units of the std over the clips, the velocity
     excess, the share of the grace period that is left, whether the world is down, and the share of
     its time to get up that is left. Zeros until the reference of a new skill is set, in the next
     step."""

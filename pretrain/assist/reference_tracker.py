@@ -17,7 +17,7 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import ALL, Rows, pd_target
-from pretrain.sim.features import measure_spread
+from pretrain.sim.features import measure_std
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
 from pretrain.sim.stored_windows import find_rows, window_error
@@ -39,7 +39,7 @@ NONE = -1  # no clip yet: the reference begins at the nearest phase
 class ReferenceTracker(TensorState):
     """Which clip each of N worlds follows, its phase (s in that clip), and the clip's placement.
 
-    `scale` (W * F,) is the unit of the tracking error's features: their spread over the clips. A
+    `scale` (W * F,) is the unit of the tracking error's features: their std over the clips. A
     new clip begins at the phase nearest to the character's window. A clip that has ended restarts
     where the character is, at its restart time; after rising, the reference holds the clip's last
     frame, standing.
@@ -66,7 +66,7 @@ class ReferenceTracker(TensorState):
         windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
         # (M, F)
-        self._frames = ((frames - frames.mean(0)) / measure_spread(frames)).contiguous()
+        self._frames = ((frames - frames.mean(0)) / measure_std(frames)).contiguous()
         self._scale = scale
         self._windows = windows / scale
         states = unflatten(starts.states[:, -1])
@@ -193,12 +193,12 @@ class ReferenceTracker(TensorState):
 
     def reference_frame(self, ids: Rows = ALL) -> Tensor:
         """The reference's style frames (n, F) for worlds `ids` (n,), standardized by the clips'
-        mean and spread."""
+        mean and std."""
         return self._blend(self._frames, ids)
 
     def tracking_error(self, windows: Tensor, ids: Rows = ALL) -> Tensor:
         """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean
-        square over the features, in the clips' spread, (n,)."""
+        square over the features, in units of the clips' std, (n,)."""
         rows = self._row(self.phase[ids], ids)
         error = window_error(windows, self._scale, self._windows, rows)
         blending, worlds = self._find_blending(ids)

@@ -30,7 +30,7 @@ NEAR_VELOCITY = 1.5  # margins outside a clip's velocities that count as near, u
 
 @dataclass(frozen=True)
 class TrackingLimits:
-    """`max_error` is a root mean square over the features of a window, in units of their spread
+    """`max_error` is a root mean square over the features of a window, in units of their std
     over all clips."""
 
     max_error: float
@@ -39,12 +39,12 @@ class TrackingLimits:
     max_velocity_excess: float | None = None
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int = 15
-    # The limit of a clip of large spread, as a flip, is its spread times this factor, if larger.
-    spread_factor: float = 1.25
+    # The limit of a clip of large std, as a flip, is its std times this factor, if larger.
+    std_factor: float = 1.25
 
 
-def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
-    """The spread of each clip's windows about their mean, root mean square over the features, in
+def read_clip_stds(demos: ReferenceWindows, scale: Tensor) -> Tensor:
+    """The std of each clip's windows about their mean, root mean square over the features, in
     units of `scale` (W * F), (C,)."""
     parts = (demos.windows / scale).split(demos.counts.tolist())
     return torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
@@ -53,7 +53,7 @@ def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    Holding the mean pose of a clip has the clip's spread as error. In units of a body that is 2 cm
+    Holding the mean pose of a clip has the clip's std as error. In units of a body that is 2 cm
     and 0.05 rad off (`small_error`) this is 2.2 to 4 for a walk and 10 for a flip; exploration
     noise alone gives a walk 1.5.
     """
@@ -70,13 +70,13 @@ class TrackingTermination(TensorState):
     ):
         self.limits = limits
         self._curriculum = curriculum
-        self.scale = scale  # (W * F,) spread of the features over all clips
+        self.scale = scale  # (W * F,) std of the features over all clips
         scaled = demos.windows / scale
         self._nearest = NearestRows(scaled, demos.counts)
         self._mean = torch.stack([part.mean(0) for part in scaled.split(demos.counts.tolist())])
-        spread = read_clip_spreads(demos, scale)
+        std = read_clip_stds(demos, scale)
         # (C,), in units of `scale`
-        self.max_errors = (limits.spread_factor * spread).clamp_min(limits.max_error)
+        self.max_errors = (limits.std_factor * std).clamp_min(limits.max_error)
         # control steps left to exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
 

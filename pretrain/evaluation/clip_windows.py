@@ -14,7 +14,7 @@ from pretrain.evaluation.limb_speed import required_limb_speed
 from pretrain.evaluation.tolerance import repeat_distance, step_distance
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.sim.features import measure_spread
+from pretrain.sim.features import measure_std
 from pretrain.sim.small_error import small_error
 
 
@@ -34,8 +34,8 @@ class ClipWindows:
 
 
 def feature_scale(library: MotionLibrary, skeleton: Skeleton, window: int) -> Tensor:
-    """Scale of each feature of a style window: its spread over all clips, (W * F)."""
-    return measure_spread(make_reference_windows(library, skeleton, window).windows)
+    """Scale of each feature of a style window: its std over all clips, (W * F)."""
+    return measure_std(make_reference_windows(library, skeleton, window).windows)
 
 
 def clip_windows(

@@ -14,7 +14,7 @@ from pretrain.motion.clip import control_steps
 
 EXCERPT = (1.5, 3.0)  # s after the start that are compared
 AXES = 16  # principal axes of the features that the discriminant uses
-RIDGE = 1e-4  # added to the spread within a skill along each axis
+RIDGE = 1e-4  # added to the variance within a skill along each axis
 
 
 def distinguishable_skills(setup: Setup, held: HeldSkills) -> Interval:
@@ -30,7 +30,7 @@ def distinguishable_skills(setup: Setup, held: HeldSkills) -> Interval:
 
 
 def visible_features(setup: Setup, held: HeldSkills) -> Tensor:
-    """Mean and spread of the style features over EXCERPT, in units of the clips', (K, R, 2 F)."""
+    """Mean and std of the style features over EXCERPT, in units of the clips', (K, R, 2 F)."""
     first, last = (control_steps(seconds) for seconds in EXCERPT)
     frames = held.recording.frames[-held.recording.steps :][first:last]
     scaled = frames / setup.scale[: frames.shape[-1]]

@@ -29,7 +29,7 @@ PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 class Dataset:
     """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
 
-    A clip that the body cannot perform is left out: features are scaled by their spread over the
+    A clip that the body cannot perform is left out: features are scaled by their std over the
     clips, in which one clip at 20 m/s would hide all other differences in speed."""
 
     name: str

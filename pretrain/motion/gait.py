@@ -15,7 +15,7 @@ from pretrain.motion.soles import contacts, soles_of
 
 # m/s, below which no gait is read; 120 Hz read as 30 Hz leaves 0.2 of a walk of 0.8
 SLOWEST = 0.15
-UNEVEN = 0.15  # spread over mean of the steps' times, above which the gait is not steady
+UNEVEN = 0.15  # std over mean of the steps' times, above which the gait is not steady
 FEWEST = 3  # times that a foot passes the other, at least
 GROUNDED = 0.02  # share of the frames that may have no foot on the ground in a walk
 # Step length over cadence is nearly the same at every speed of a walk (Sekiya and Nagasaki 1998:

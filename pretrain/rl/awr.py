@@ -20,7 +20,7 @@ def weighted_regression(
     """Minus the log-probability of each action, weighted by exp(advantage / temperature), at most
     `max_weight`, plus the penalty on mean actions (n, A) beyond +-action_bound.
 
-    Advantages have unit spread and are within +-4 (`combine_advantages`). Every action counts
+    Advantages have unit std and are within +-4 (`combine_advantages`). Every action counts
     towards the mean, so the noise must be independent of the state: with AR(1) noise, of which the
     state depends on the part before, the policy follows its own noise and gets worse."""
 

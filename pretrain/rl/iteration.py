@@ -133,7 +133,7 @@ def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
 def add_advantages(
     rollout: Rollout, rewards: StackedRewards, values: Tensor, value: Value, cfg: LoopConfig
 ) -> Batch:
-    """The flat batch with `advantage` (n,) (zero mean, unit spread, within +-4) and `return`
+    """The flat batch with `advantage` (n,) (zero mean, unit std, within +-4) and `return`
     (n, R), in units of the value net, whose statistics are first updated with these returns.
     `values` (T, N, R) are those of the steps' first states."""
     next_values = bootstrap_values(rollout, values, value)

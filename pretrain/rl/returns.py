@@ -45,7 +45,7 @@ def gae(
 
 def combine_advantages(advantage: Tensor, weight: Tensor, std: Tensor | None = None) -> Tensor:
     """The policy's advantage (n,) from those of R unweighted rewards, (n, R): their weighted sum,
-    with zero mean and unit spread, within +-4.
+    with zero mean and unit std, within +-4.
 
     `weight` is (R,). With `std` (R,), of each reward's returns, a reward counts by its weight and
     not by its size."""

@@ -13,12 +13,12 @@ from pretrain.characters.rotations import heading_direction, tan_norm, to_headin
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
-MIN_SPREAD = 0.03  # lower bound on the spread of a style feature over the clips
+MIN_STD = 0.03  # lower bound on the std of a style feature over the clips
 
 
-def measure_spread(features: Tensor) -> Tensor:
-    """The unit of each style feature: its std over the rows (M, K), at least MIN_SPREAD, (K,)."""
-    return features.std(0).clamp_min(MIN_SPREAD)
+def measure_std(features: Tensor) -> Tensor:
+    """The unit of each style feature: its std over the rows (M, K), at least MIN_STD, (K,)."""
+    return features.std(0).clamp_min(MIN_STD)
 
 
 def heading_tan_norm(heading: Tensor, root_rot: Tensor) -> Tensor:

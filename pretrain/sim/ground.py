@@ -25,7 +25,7 @@ LEAN = 0.5
 # being held upright
 STEADY = 0.95
 SLOWEST = 0.5  # m/s, mean level velocity of a steady clip: a slower one steps on the spot
-UNEVEN = 0.5  # largest spread over mean of the level velocity, heading frame, in a steady clip
+UNEVEN = 0.5  # largest std over mean of the level velocity, heading frame, in a steady clip
 
 
 @dataclass(frozen=True)

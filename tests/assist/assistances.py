@@ -10,7 +10,7 @@ from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.assist.switch_assist import SwitchAssist
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.features import measure_spread
+from pretrain.sim.features import measure_std
 from pretrain.sim.start_states import StartStates
 
 PERIOD = 10  # control steps of a switch
@@ -43,6 +43,6 @@ def make_tracker(
     num_envs: int,
     blend_steps: int = 0,
 ) -> ReferenceTracker:
-    """References whose error is in units of the spread over the start states."""
-    scale = measure_spread(starts.frames.flatten(1))
+    """References whose error is in units of the std over the start states."""
+    scale = measure_std(starts.frames.flatten(1))
     return ReferenceTracker(library, starts, rising, num_envs, scale=scale, blend_steps=blend_steps)

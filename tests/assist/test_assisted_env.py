@@ -84,7 +84,7 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
         chosen.max_error,
         grace_period=GRACE,
         recovery_window=GRACE,
-        spread_factor=0.0,
+        std_factor=0.0,
         max_velocity_excess=chosen.max_velocity_excess,
     )
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, 256)

@@ -157,9 +157,9 @@ def test_the_reference_frame_is_the_clips_at_the_phase(every_clip, skeleton):
     frames = [
         style_frame(skeleton, library.at(clips, share * library.durations)) for share in (0.2, 0.8)
     ]
-    spread = tracker._scale[-frames[0].shape[-1] :]
+    std = tracker._scale[-frames[0].shape[-1] :]
     torch.testing.assert_close(
-        frames_seen[1] - frames_seen[0], (frames[1] - frames[0]) / spread, atol=0.3, rtol=0.1
+        frames_seen[1] - frames_seen[0], (frames[1] - frames[0]) / std, atol=0.3, rtol=0.1
     )
 
 

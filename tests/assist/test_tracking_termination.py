@@ -38,14 +38,14 @@ def make(
 ) -> TrackingTermination:
     """Of clips without assistance, or of which all are `assisted` but the first. Limits may be
     `changed`."""
-    limits = TrackingLimits(error, GRACE, recovery_window=GRACE, spread_factor=0.0)
+    limits = TrackingLimits(error, GRACE, recovery_window=GRACE, std_factor=0.0)
     limits = replace(limits, **changed)
     curriculum = Curriculum(torch.full(demos.counts.shape, 0.1), episode_length=300)
     curriculum.assist_strength[1:] = float(assisted)
     return TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, WORLDS)
 
 
-def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
+def test_distance_is_0_on_the_clip_and_1_at_one_std(training_data, demos):
     termination = make(demos)
     assert termination.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
@@ -57,13 +57,13 @@ def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
-def test_error_limit_of_a_clip_grows_with_its_spread(every_clip):
+def test_error_limit_of_a_clip_grows_with_its_std(every_clip):
     demos = every_clip.demos
-    termination = make(demos, 0.5, spread_factor=1.2)
+    termination = make(demos, 0.5, std_factor=1.2)
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
-        spread = float((windows - windows.mean(0)).square().mean().sqrt())
-        limit = pytest.approx(max(1.2 * spread, 0.5), rel=1e-4)
+        std = float((windows - windows.mean(0)).square().mean().sqrt())
+        limit = pytest.approx(max(1.2 * std, 0.5), rel=1e-4)
         assert termination.max_errors[clip] == limit, name
     shares = termination.share_of_limit(termination.max_errors / 2, torch.arange(len(demos.counts)))
     assert shares.tolist() == pytest.approx([0.5] * len(shares))

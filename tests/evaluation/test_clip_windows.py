@@ -33,8 +33,8 @@ def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, training_da
     assert min(target.tau for target in targets) > 1
 
 
-def test_tolerance_is_floored_and_grows_with_clip_spread(targets):
-    """Identical cycles have a spread of 0, which no simulated motion could meet."""
+def test_tolerance_is_floored_and_grows_with_clip_std(targets):
+    """Identical cycles have a std of 0, which no simulated motion could meet."""
     data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
     floors = [target.tau for target in clip_windows(data.dataset.clips, scale, WINDOW)]

@@ -36,7 +36,7 @@ def test_pairs_that_are_alike_count_as_one(rng):
 
 
 def test_information_of_two_overlapping_gaussians_matches_theory(rng):
-    """Of two skills 2 spreads apart, 0.337 nats; with few examples the bound is lower."""
+    """Of two skills 2 stds apart, 0.337 nats; with few examples the bound is lower."""
     centers = torch.tensor([0.0, 2.0])[:, None, None]
     features = centers + torch.randn(2, 2000, 1, generator=rng)
     assert information(features) == pytest.approx(0.337, abs=0.04)
