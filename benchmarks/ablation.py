@@ -48,6 +48,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {
         "warm.encoder_steps=0",
         "warm.clone_steps=0",
         "warm.distill_steps=0",
+        "warm.value_samples=0",
     ),
     "assist_force": ("curriculum.assist_start=0",),
     "focus": ("curriculum.focus=1",),

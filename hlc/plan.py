@@ -2,8 +2,7 @@
 the best fixed one on the same episodes.
 
 python -m hlc.plan task=reach skill=humanoid@1
-
-`hlc.planner.Planner` does the same from Python, with any task object."""
+"""
 
 from __future__ import annotations
 
@@ -15,14 +14,11 @@ from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import PLAY_MODEL, PlayConfig
 from hlc.measures import measure
 from hlc.parent import Parent, open_parent
-from hlc.planner import Planner
 from hlc.rollouts import Decide
 from pretrain.cli import command, program
 from pretrain.help_text import describe_config
 from skills_store.open import open_store
 from skills_store.runtime.onnx_session import Array
-
-__all__ = ["Planner", "main", "plan_table"]
 
 COLUMNS = {  # of the table: measure -> heading and format
     "return": ("return", "{:.2f}"),

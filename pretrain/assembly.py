@@ -216,6 +216,7 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     separate_clips(cfg, data, training, is_learned)
     if isinstance(training.env, AssistedEnv):
         training.env.assistance.begin_unassisted(is_learned)
+        set_action_std(cfg, training)
     if not is_learned.all():
         clone_clips(cfg, data, training, is_learned)
     if isinstance(training.env, AssistedEnv) and cfg.warm.distill_steps:

@@ -56,7 +56,7 @@ class Request:
     quick: bool
     as_json: bool
     out: str  # empty: write nothing
-    unusual: tuple[str, ...]  # values of CONDITIONS that are not the default
+    unusual: tuple[str, ...]  # CONDITIONS that are not the default, as in a folder's name
 
     @property
     def own_folder(self) -> bool:
@@ -83,7 +83,9 @@ def parse(arguments: list[str]) -> Request:
             f"{without_effect[0]} without it"
         )
     unusual = [
-        Path(options[key]).stem for key, usual in CONDITIONS.items() if options[key] != usual
+        f"{key}-{Path(options[key]).stem}"
+        for key, usual in CONDITIONS.items()
+        if options[key] != usual
     ]
     return Request(
         refs=tuple(dict.fromkeys(refs)),

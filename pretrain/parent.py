@@ -18,12 +18,12 @@ def find_parent(cfg: PretrainConfig) -> Version | None:
     Raises ValueError where it is no skill library, or where another key of `warm` needs one, and
     StoreError where it does not exist."""
     if not cfg.warm.library:
-        if cfg.warm.distill_steps or cfg.warm.parent_weight:
-            key = "distill_steps" if cfg.warm.distill_steps else "parent_weight"
-            raise ValueError(
-                f"warm.{key}={getattr(cfg.warm, key)} needs a library, and none is given; expected "
-                "warm.library=NAME@N"
-            )
+        for key in ("distill_steps", "parent_weight", "value_samples"):
+            if value := getattr(cfg.warm, key):
+                raise ValueError(
+                    f"warm.{key}={value} needs a library, and none is given; expected "
+                    "warm.library=NAME@N"
+                )
         return None
     version = open_store(cfg.store).resolve(cfg.warm.library)
     if version.manifest.kind != "skills":

@@ -70,7 +70,7 @@ def hold_clips(setup: Setup, clips: Sequence[str]) -> list[Strip]:
         poses.append(_qpos(env.state()))
         windows.append(env.windows().clone())
         velocity.append(level_velocity(env.state()))
-        down.append(env.falls.is_down)
+        down.append(env.falls.is_down | outcome.broken)
     strips = []
     targets = [target.name for target in setup.targets]
     recorded_windows = torch.stack(windows)
@@ -100,7 +100,7 @@ def random_minute(setup: Setup) -> Strip:
     for step in rollout:
         falls.update(env.falls.steps_down, step.outcome.broken, step.clip_changed)
         poses.append(_qpos(env.state())[0])
-        down.append(bool(env.falls.is_down[0]))
+        down.append(bool((env.falls.is_down | step.outcome.broken)[0]))
     colors = _colors(down, [False] * len(down))
     title = f"random z, redrawn every 0 to 5 s, for a minute: {int(falls.falls[0])} falls"
     return Strip(title, torch.stack(poses), RANDOM_EVERY, colors)

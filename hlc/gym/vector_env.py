@@ -61,7 +61,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             raise ValueError(
                 f"world {world} has ended; expected reset(options={{'reset_mask': mask}}) first"
             )
-        outcome = self._batch.step(actions)
+        outcome = self._batch.step(self._ignore_ended(actions))
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             return self._begin_ended(outcome)
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
@@ -74,6 +74,13 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             outcome.truncated,
             _info(outcome, self._all_worlds),
         )
+
+    def _ignore_ended(self, actions: Floats) -> Floats:
+        """`actions` (N, D), those of worlds that this step resets replaced by an arbitrary valid
+        one."""
+        if np.shape(actions) != self.action_space.shape or not self._ended.any():
+            return actions
+        return np.where(self._ended[:, None], np.float32(1.0), actions)
 
     def _begin_ended(self, outcome: DecisionResult) -> Stepped:
         """Reset worlds that ended in the previous step; drop this step's outcome for them."""

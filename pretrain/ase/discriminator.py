@@ -115,7 +115,20 @@ def make_disc_learner(
         epochs=1,
         minibatch=disc.minibatch,
         max_rows=disc.rows,
+        observe=keep_windows(replay, disc),
     )
+
+
+def keep_windows(replay: Replay, disc: DiscConfig) -> Callable[[Batch], None]:
+    """Adds `disc_replay_samples` windows of each rollout to `replay`, spread over the
+    minibatches."""
+
+    def keep(batch: Batch) -> None:
+        windows = batch["window"]
+        num_kept = max(1, len(windows) * disc.disc_replay_samples // disc.rows)
+        replay.add(windows=windows[:num_kept], clips=batch["z_clip"][:num_kept])
+
+    return keep
 
 
 def disc_loss(
@@ -125,7 +138,7 @@ def disc_loss(
     a gradient penalty at the clips' windows.
 
     (AMP eq. 8.) Gradients are taken at normalized inputs. Without a condition, the clips' windows
-    are drawn by their durations. Each rollout adds `disc_replay_samples` windows to `replay`."""
+    are drawn by their durations."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agent_windows = batch["window"]
@@ -145,8 +158,6 @@ def disc_loss(
         if disc.disc_weight_decay:
             squares = [layer.weight.square().sum() for layer in linear_layers(net.body)]
             total = total + disc.disc_weight_decay * torch.stack(squares).sum()
-        num_kept = max(1, n * disc.disc_replay_samples // disc.rows)
-        replay.add(windows=agent_windows[:num_kept], clips=clips[:num_kept])
         return disc.disc_loss_weight * total, {
             "disc_accuracy": measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),

@@ -37,7 +37,7 @@ def make_reference_windows(
     library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None
 ) -> ReferenceWindows:
     """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its
-    clip.
+    clip, which is at least as long (`load_training_data` refuses others).
 
     `rate` is that of `read_rate` if none is given.
     """
@@ -45,9 +45,7 @@ def make_reference_windows(
     clips: list[Tensor] = []
     ends: list[Tensor] = []
     for c, duration in enumerate(library.durations.tolist()):
-        # a clip shorter than one window still gives one, padded in front with its first frame
-        first = min((steps - 1) / CONTROL_RATE, duration)
-        times = torch.arange(first, duration + 1e-6, 1 / rate)
+        times = torch.arange((steps - 1) / CONTROL_RATE, duration + 1e-6, 1 / rate)
         clips.append(torch.full((len(times),), c))
         ends.append(times)
     clip = torch.cat(clips)

@@ -120,9 +120,11 @@ class AssistedEnv:
         ase_env = self.ase_env
         clips = ase_env.z_clip.clone()
         windows = self.env.windows()
+        # a broken world begins another episode within `advance`
+        begun_in = self.env.clip.clone()
         before = self._before_step(clips)
         outcome = ase_env.advance(action)
-        after = self._after_step(clips, outcome)
+        after = self._after_step(clips, begun_in, outcome)
         terminated = after.failed | outcome.went_down
         own_obs = self.observe() if ase_env.sampling.own_return else None
         cut = ase_env.change_latents(clips, terminated)
@@ -159,9 +161,9 @@ class AssistedEnv:
         self.forces.apply(clips)
         return extras
 
-    def _after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
-        """Compute tracking errors and failures of worlds that followed `clips` (N,); update the
-        curriculum."""
+    def _after_step(self, clips: Tensor, begun_in: Tensor, outcome: Outcome) -> StepAids:
+        """Compute tracking errors and failures of worlds that followed `clips` (N,) in episodes
+        `begun_in` (N,) clips; update the curriculum."""
         # broken worlds began a new episode within the step
         self._start_tracker(outcome.broken.nonzero()[:, 0])
         tracked = self.tracker.has_reference
@@ -174,7 +176,7 @@ class AssistedEnv:
         excess = self.velocity.excess()
         extras = {**self._tracking(excess, clips), **self._match_feet(clips)}
         exceeded = self._exceeded(clips, excess, extras)
-        self._record(clips, outcome, exceeded)
+        self._record(clips, begun_in, outcome, exceeded)
         failed = outcome.fell | outcome.broken | exceeded
         arrived = self.termination.is_near(extras["tracking_error"], excess)
         self.switches.record(clips, failed | self.env.falls.is_down, arrived)
@@ -222,19 +224,21 @@ class AssistedEnv:
         self.curriculum.record_foot_match(clips[own], match[own])
         return {"foot_match": match}
 
-    def _record(self, clips: Tensor, outcome: Outcome, exceeded: Tensor) -> None:
-        """Record in the curriculum which worlds failed in this step, under `clips` (N,)."""
+    def _record(self, clips: Tensor, begun_in: Tensor, outcome: Outcome, exceeded: Tensor) -> None:
+        """Record in the curriculum which worlds failed in this step, under `clips` (N,), in
+        episodes `begun_in` (N,) clips."""
         env = self.env
-        own_clip = clips == env.clip
-        lost = outcome.went_down | outcome.fell | (exceeded & own_clip)
+        own_clip = clips == begun_in
+        exceeded = exceeded & own_clip & ~outcome.broken
+        lost = outcome.went_down | outcome.fell | outcome.broken | exceeded
         # left out: time on the ground; episodes from a lying clip under another skill, which begin
         # down; the default pose, which has no clip
         counts = (
             ((env.falls.steps_down <= 1) | outcome.fell)
-            & (own_clip | env.falls.ground.upright[env.clip])
+            & (own_clip | env.falls.ground.upright[begun_in])
             & ~env.began_default
         )
-        self.curriculum.record(env.clip[counts], lost[counts])
+        self.curriculum.record(begun_in[counts], lost[counts])
 
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
         """The extras of the style reward, for worlds that followed clips (N,) and had `windows`

@@ -15,13 +15,15 @@ from pretrain.sim.tensor_state import TensorState
 
 class ReferenceBlend(TensorState):
     """The previous reference clip of N worlds, its phase (s), which advances, and the control steps
-    left of the blend's `steps`. `durations` are those of the clips, (C,) s."""
+    left of the blend's `steps`. `durations` and `restart_times`, from which a clip that has ended
+    continues, are those of the clips, (C,) s."""
 
     state_fields = ("clip", "phase", "left")
 
-    def __init__(self, durations: Tensor, num_envs: int, steps: int):
+    def __init__(self, durations: Tensor, restart_times: Tensor, num_envs: int, steps: int):
         self.steps = steps
         self._durations = durations
+        self._restart_times = restart_times
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)
         self.left = torch.zeros(num_envs)
@@ -39,10 +41,15 @@ class ReferenceBlend(TensorState):
         """Leave clips (n,) at `phases` (n,) s in worlds `ids` (n,), gradually where `blends` (n,)
         bool."""
         self.clip[ids] = clips
-        self.phase[ids] = phases % self._durations[clips]
+        self.phase[ids] = self._continue(clips, phases)
         self.left[ids] = torch.where(blends, float(self.steps), 0.0)
 
     def advance(self) -> None:
-        """One control step. A clip that has ended begins again."""
+        """One control step."""
         self.left = (self.left - 1).clamp_min(0)
-        self.phase = (self.phase + 1 / CONTROL_RATE) % self._durations[self.clip]
+        self.phase = self._continue(self.clip, self.phase + 1 / CONTROL_RATE)
+
+    def _continue(self, clips: Tensor, phases: Tensor) -> Tensor:
+        """`phases` (n,) s in clips (n,); those beyond the end count from the restart time."""
+        beyond = phases - self._durations[clips]
+        return torch.where(beyond > 0, self._restart_times[clips] + beyond, phases)

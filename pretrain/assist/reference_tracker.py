@@ -58,7 +58,6 @@ class ReferenceTracker(TensorState):
         blend_steps: int = 0,
     ):
         self.library = library
-        self.blend = ReferenceBlend(library.durations, num_envs, blend_steps)
         self._starts = starts
         self._rising = rising
         self._rate = starts.rate
@@ -82,6 +81,7 @@ class ReferenceTracker(TensorState):
         group_sizes = torch.tensor([len(self._rising_rows)])
         self._nearest_rising = NearestRows(sparse[self._rising_rows], group_sizes)
         self._restart_times = self._find_restart_times()
+        self.blend = ReferenceBlend(library.durations, self._restart_times, num_envs, blend_steps)
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
         # from the clip's frame to the world, about z

@@ -37,7 +37,7 @@ class TrackingLimits:
     grace_period: int  # control steps to come near after a change of skill
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
-    # control steps that a phase-locked world may exceed the limit at any other time
+    # control steps that a phase-locked world may exceed the limit after a step within it
     recovery_window: int = 15
     # The limit of a clip of large std, as a flip, is its std times this factor, if larger.
     std_factor: float = 1.25

@@ -32,7 +32,7 @@ from pretrain.evaluation.robustness import robustness
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.steering import steering
 from pretrain.evaluation.switching import Switches, switch_rollouts
-from pretrain.motion.clip import CONTROL_RATE, control_steps
+from pretrain.motion.clip import control_steps
 from pretrain.training_data import TrainingData, load_other_data, load_published_data
 from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
@@ -170,14 +170,11 @@ def _of_episodes(setup: Setup, episodes: Episodes) -> tuple[Card, Card]:
         "speed": float(episodes.speed.mean()),
         "style": None if episodes.style is None else float(episodes.style.mean()),
     }
-    seconds = setup.conditions.seconds
-    fell = episodes.lengths[episodes.lengths < steps] / CONTROL_RATE
     detail = {
         "survival": interval(survival),
         "survival_per_clip": {name: interval(x) for name, x in per_clip.items()},
         "speed": interval(episodes.speed),
         **({} if episodes.style is None else {"style": interval(episodes.style)}),
-        "falls_per_second": torch.histc(fell, bins=max(1, round(seconds)), max=seconds).tolist(),
         "episode_steps": steps,
         "burn_in_steps": BURN_IN,
         "broken_worlds": episodes.broken,

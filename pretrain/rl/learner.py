@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -44,6 +45,8 @@ class Learner:
     max_grad_norm: float = 1.0
     # the learning rate is adapted towards this policy change per fit
     target_kl: float | None = None
+    # called with each minibatch whose gradient was finite, after the step
+    observe: Callable[[Batch], None] | None = None
 
     def fit(self, batch: Batch, rng: Generator) -> Scalars:
         """Metrics are means over the minibatches. A step whose gradient is not finite is skipped
@@ -60,8 +63,12 @@ class Learner:
                 batch[key].index_select(0, order).split(self.minibatch) for key in self.keys
             ]
             for minibatch in zip(*shuffled, strict=True):
-                loss, metrics = self.loss(dict(zip(self.keys, minibatch, strict=True)), rng)
-                skipped += not self._step(loss)
+                named = dict(zip(self.keys, minibatch, strict=True))
+                loss, metrics = self.loss(named, rng)
+                finite = self._step(loss)
+                skipped += not finite
+                if finite and self.observe:
+                    self.observe(named)
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():
                     totals[key] = totals.get(key, torch.zeros(())) + value.detach()

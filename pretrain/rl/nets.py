@@ -14,6 +14,7 @@ from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleave_relu
 from pretrain.rl.rollout import Batch, SampledAction
 
 MIN_STD = 0.1  # of an input whose statistics are fixed by the clips
+MIN_RUNNING_STD = 0.01  # of an input whose statistics are updated in training
 
 
 class Normalizer(nn.Module):
@@ -34,7 +35,7 @@ class Normalizer(nn.Module):
         return ((x - self.mean) / self.std).clamp(-self.clip, self.clip)
 
     @torch.no_grad()
-    def update(self, x: Tensor, floor: float = 1e-2) -> None:
+    def update(self, x: Tensor) -> None:
         """Add a batch (n, ...) to the running mean and std. (Chan et al. 1979, parallel
         variance.)"""
         n = len(x)
@@ -44,7 +45,7 @@ class Normalizer(nn.Module):
         within = (1 - share) * self.std**2 + share * x.var(0, correction=0)
         variance = within + share * (1 - share) * delta**2
         self.mean += share * delta
-        self.std.copy_(variance.sqrt().clamp_min(floor))
+        self.std.copy_(variance.sqrt().clamp_min(MIN_RUNNING_STD))
         self.count.copy_(total)
 
 

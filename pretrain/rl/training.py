@@ -196,8 +196,10 @@ def _iterate_once(training: Trainable, monitor: Monitor) -> Scalars:
     for name in [key for key, count in scalars.items() if key.endswith("/skipped") and count]:
         text = f"after {samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite"
         print(text, file=sys.stderr)
+    iterated = time.monotonic()
+    training.seconds += iterated - start  # a milestone below includes its own iteration
     scalars |= monitor.on_iteration()
-    training.seconds += time.monotonic() - start
+    training.seconds += time.monotonic() - iterated
     return scalars
 
 

@@ -4,6 +4,7 @@ adversarial differential discriminators", arXiv 2505.04961.)"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -76,7 +77,22 @@ def make_difference_learner(
         epochs=1,
         minibatch=add.minibatch,
         max_rows=add.rows,
+        observe=observe_differences(net, replay, add),
     )
+
+
+def observe_differences(
+    net: DifferenceDiscriminator, replay: Replay, add: AddConfig
+) -> Callable[[Batch], None]:
+    """Adds a minibatch's differences to the normalizer of `net`, and some of them to `replay`."""
+
+    def observe(batch: Batch) -> None:
+        differences = batch["difference"]
+        net.update(differences)
+        num_kept = max(1, len(differences) * add.disc_replay_samples // add.rows)
+        replay.add(difference=differences[:num_kept])
+
+    return observe
 
 
 def difference_loss(net: DifferenceDiscriminator, replay: Replay, add: AddConfig) -> Loss:
@@ -85,15 +101,12 @@ def difference_loss(net: DifferenceDiscriminator, replay: Replay, add: AddConfig
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         fresh = batch["difference"]
-        net.update(fresh)
         seen = torch.cat([fresh, replay.sample(len(fresh), rng)["difference"]])
         agent_logit, agent_slope = logit_and_slope(net.logit, net.norm(seen))
         none_logit, none_slope = logit_and_slope(net.logit, torch.zeros_like(fresh[:1]))
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-none_logit).mean())
         penalty = 0.5 * (agent_slope + none_slope)
         last = cast(nn.Linear, net.body[-1]).weight.square().sum()
-        num_kept = max(1, len(fresh) * add.disc_replay_samples // add.rows)
-        replay.add(difference=fresh[:num_kept])
         return cross_entropy + add.disc_grad_penalty * penalty + add.disc_logit_reg * last, {
             "disc_accuracy": measure_accuracy(agent_logit, none_logit),
             "disc_agent_logit": agent_logit.mean(),

@@ -49,15 +49,21 @@ class References:
         return ~self.cyclic[clips] & (times >= self.library.durations[clips])
 
 
-def make_references(library: MotionLibrary, skeleton: Skeleton, seconds: float) -> References:
-    """References that go on for `seconds` from anywhere in a clip."""
+def make_references(
+    library: MotionLibrary,
+    skeleton: Skeleton,
+    seconds: float,
+    joint_err_w: tuple[float, ...] = DeepMimicConfig().joint_err_w,
+) -> References:
+    """References that go on for `seconds` from anywhere in a clip. Whether a clip is cyclic is
+    measured by DeepMimic's reward with its usual scales and `joint_err_w`."""
     states = unflatten(library.frames)
     first = states[library.starts]
     last = states[library.starts + library.lengths - 1]
     laps = 2 + int(seconds / float(library.durations.min()))
     yaw, offset = _place_laps(first, last, laps)
     second_lap = place(first, from_axis_angle("z", yaw[:, 1]), offset[:, 1])
-    cfg = DeepMimicConfig()
+    cfg = DeepMimicConfig(joint_err_w=joint_err_w)
     similarity = deepmimic_reward(
         make_pose(skeleton, last, style_frame(skeleton, last)),
         make_pose(skeleton, second_lap, style_frame(skeleton, second_lap)),

@@ -92,7 +92,7 @@ def make_env(cfg: TrackingConfig, data: TrainingData, num_envs: int, rng: Genera
     )
     scale = ActionScale.from_library(data.library)
     seconds = cfg.episode_length + max(cfg.tar_obs_steps) / CONTROL_RATE
-    references = make_references(data.library, skeleton, seconds)
+    references = make_references(data.library, skeleton, seconds, cfg.deepmimic.joint_err_w)
     conditions = TrackingConditions(
         cfg.tar_obs_steps, cfg.pose_termination_dist, keep_differences=cfg.reward == "add"
     )

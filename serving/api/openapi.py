@@ -96,7 +96,7 @@ def encode_examples(skill: ServedSkill) -> dict[str, Any]:
 
 def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
     z = example_latent(skill.manifest)[0].tolist()
-    return {"a quarter turn": {"path": [z, [z[-1], *z[:-1]]], "steps": 5}}
+    return {"between two skills": {"path": [z, [z[-1], *z[:-1]]], "steps": 5}}
 
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:

@@ -40,10 +40,11 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
     marks = [mark for mark in PEERS if tensors.has(mark)]
     if not marks:
         raise tensors.refusal(
-            f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}"
+            "it is not an ASE checkpoint of a supported project: it lacks all of "
+            f"{', '.join(PEERS)}"
         )
     network = PEERS[marks[0]](tensors)
-    graphs, files = _draw_graphs(str(file), network)
+    graphs, files = _build_graphs(str(file), network)
     manifest = Manifest(
         kind="skills",
         observations=network.peer,
@@ -77,13 +78,13 @@ def _read_text(mjcf: Path) -> str:
         ) from error
 
 
-def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
+def _build_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
     state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
     z = make_latent_tensor(network.latent)
     targets = make_target_tensor(network.body.hinges)
     style = Tensor(name="style", shape=("B",))
-    rows = _draw_rows(network)
+    rows = _sample_rows(network)
     graphs = {}
     files = {}
     plans = {
@@ -92,9 +93,9 @@ def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[
         "style": (network.style, (window,), style),
     }
     for name, (function, inputs, output) in plans.items():
-        drawing = OnnxArithmetic()
-        data = drawing.model(inputs, output, function(drawing, *(tensor.name for tensor in inputs)))
-        # This parity is a placeholder.
+        builder = OnnxArithmetic()
+        data = builder.model(inputs, output, function(builder, *(tensor.name for tensor in inputs)))
+        # The gate expects a parity before it is measured; it is replaced below.
         graph = Graph(
             file=f"{name}.onnx",
             opset=OPSET,
@@ -104,13 +105,13 @@ def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[
         )
         feed = {tensor.name: rows[tensor.name] for tensor in inputs}
         graphs[name] = graph.model_copy(
-            update={"parity": _prove(f"{name} of {source}", data, graph, feed, function)}
+            update={"parity": _measure_parity(f"{name} of {source}", data, graph, feed, function)}
         )
         files[graph.file] = data
     return graphs, files
 
 
-def _prove(
+def _measure_parity(
     label: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
 ) -> Parity:
     """The graph's error against the same network in float64. The graph runs only after the gate has
@@ -132,15 +133,15 @@ def _prove(
     return Parity(max_abs_error=worst, rows=ROWS, batch_sizes=BATCH_SIZES)
 
 
-def _draw_rows(network: Network) -> dict[str, Array]:
+def _sample_rows(network: Network) -> dict[str, Array]:
     """Rows distributed like the training data, by the normalizers, every other one far outside;
     rounded to float32, as clients send.
     """
     rng = np.random.default_rng(0)
     rows = {}
     for name, norm in network.norms.items():
-        spread = np.where(np.arange(ROWS) % 2, 10.0, 1.0).reshape(-1, *[1] * norm.mean.ndim)
-        rows[name] = norm.mean + spread * norm.std * rng.standard_normal((ROWS, *norm.mean.shape))
+        factor = np.where(np.arange(ROWS) % 2, 10.0, 1.0).reshape(-1, *[1] * norm.mean.ndim)
+        rows[name] = norm.mean + factor * norm.std * rng.standard_normal((ROWS, *norm.mean.shape))
     z = rng.standard_normal((ROWS, network.latent))
     rows["z"] = z / np.linalg.norm(z, axis=1, keepdims=True)
     return {name: values.astype(np.float32).astype(np.float64) for name, values in rows.items()}

@@ -125,6 +125,22 @@ def test_the_default_pose_has_the_grace_period_and_counts_for_no_clip(
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+def test_a_broken_world_counts_as_a_failure_of_the_clip_it_began_in(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, longest=300)
+    env = assisted.env
+    walk = torch.full((256,), training_data.library.names.index("walk"))
+    begin(assisted, walk, torch.zeros(256))
+    assisted.ase_env.z_clip[:] = walk
+    state = env.state()
+    env.backend.place(torch.arange(256), replace(state, root_vel=state.root_vel + 2e3))
+    outcome = assisted.step(torch.zeros(256, 28))
+    assert outcome.terminated.all()
+    assert env.num_broken == 256
+    assert (env.clip != walk).any()  # new episodes
+    failures = assisted.curriculum.failures
+    assert failures[walk[0]] == assisted.curriculum.steps[walk[0]] == failures.sum() == 256
+
+
 def test_latents_lie_near_a_clip_until_it_is_mastered(training_data, humanoid, demos):
     assisted = make(
         training_data, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=0.0)

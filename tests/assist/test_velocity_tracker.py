@@ -18,7 +18,7 @@ def test_velocity_excess_is_below_1_in_playback_above_1_stopped(training_data):
     library = training_data.library
     clips = torch.arange(len(library.names))
     tracker = VelocityTracker(library, len(clips))
-    at_once = ReferenceBlend(library.durations, len(clips), 0)
+    at_once = ReferenceBlend(library.durations, 0 * library.durations, len(clips), 0)
     tracker.start(clips, clips, states_of(library, clips))
     for step in range(60):
         times = (library.durations[clips] / 2 + step / 30) % library.durations[clips]
@@ -48,7 +48,7 @@ def from_run_to_walk(library, steps: int) -> tuple[VelocityTracker, torch.Tensor
     run = torch.tensor([library.names.index("run")])
     tracker = VelocityTracker(library, 1)
     tracker.start(torch.tensor([0]), run, states_of(library, run))
-    blend = ReferenceBlend(library.durations, 1, steps)
+    blend = ReferenceBlend(library.durations, 0 * library.durations, 1, steps)
     blend.begin(torch.tensor([0]), run, torch.zeros(1), torch.tensor([steps > 0]))
     return tracker, torch.tensor([library.names.index("walk")]), blend
 

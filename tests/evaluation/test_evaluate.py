@@ -67,7 +67,7 @@ class Output:
 
     def page(self, ref: str) -> Path:
         """The page of an evaluation with recipe `two` and two episodes, as its folder is named."""
-        return self.folder / "cards" / f"{ref}-two-2" / "CARD.md"
+        return self.folder / "cards" / f"{ref}-motions-two-episodes-2" / "CARD.md"
 
     @property
     def refs(self) -> list[str]:
@@ -99,7 +99,7 @@ def test_two_libraries_give_two_table_columns_and_two_folders(side_by_side):
     cards = [json.loads(file.read_text()) for file in files]
     assert side_by_side.refs == refs
     folders = {path.name for path in (side_by_side.folder / "cards").iterdir()}
-    assert folders == {f"{ref}-two-2" for ref in refs}
+    assert folders == {f"{ref}-motions-two-episodes-2" for ref in refs}
     (line,) = (x for x in side_by_side.out.splitlines() if x.startswith("coverage"))
     shown = [float(x) for x in line.split()[-2:]]
     assert shown == pytest.approx([card["coverage"] for card in cards], abs=0.006)

@@ -161,6 +161,7 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
         ("warm.library=toy", "expected NAME@N"),
         ("warm.distill_steps=5", "none is given; expected warm.library=NAME@N"),
         ("warm.parent_weight=3", "none is given; expected warm.library=NAME@N"),
+        ("warm.value_samples=3", "none is given; expected warm.library=NAME@N"),
         ("warm.library=toy@7", "no version '7' in toy; there are: 1"),
         ("warm.library=reach@1", "is a controller; expected a skill library"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -49,3 +51,14 @@ def test_weights_are_unchanged_if_all_gradients_are_nonfinite():
     with pytest.raises(Diverged, match="bad: 10 of its 10 gradient steps were not finite"):
         learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
     assert torch.equal(net.weight, before)
+
+
+def test_only_minibatches_with_finite_gradients_are_observed():
+    """So that no row that is not finite gets into a replay buffer or a running normalizer."""
+    _, learner = poisoned(0.4)  # the first four of ten minibatches
+    seen = []
+    observing = replace(learner, observe=lambda batch: seen.append(batch["x"]))
+    observing.fit({"x": torch.arange(10.0)[:, None]}, torch.Generator().manual_seed(0))
+    order = torch.Generator().manual_seed(0)
+    epochs = [torch.randperm(10, generator=order) for _ in range(2)]
+    torch.testing.assert_close(torch.cat(seen)[:, 0], torch.cat(epochs).float()[8:])

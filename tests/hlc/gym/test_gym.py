@@ -64,6 +64,21 @@ def test_next_step_autoreset_returns_zero_reward_on_reset(
     assert (np.delete(rewards, LENGTH, 0) > 0).all()
 
 
+def test_next_step_autoreset_ignores_the_actions_of_ended_worlds(
+    where: dict[str, object],
+) -> None:
+    envs = make_vec(where)
+    _, truncated, _ = play(envs, LENGTH)
+    assert truncated[-1].all()
+    nothing = np.full(envs.action_space.shape, np.nan, np.float32)
+    obs, reward, _, truncated, _ = envs.step(nothing)
+    assert np.isfinite(obs).all()
+    assert not reward.any()
+    assert not truncated.any()
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        envs.step(nothing)
+
+
 def test_same_step_autoreset_returns_final_and_first_observation(
     where: dict[str, object],
 ) -> None:

@@ -334,7 +334,10 @@ SPOILED: dict[str, tuple[Callable[[Checkpoint], object], str]] = {
         lambda made: made.update(env_state=Called()),
         "not plain tensors: it asks for .*print",
     ),
-    "no style": (without("actor_mlp._style_dense.weight"), "no ASE of a peer known here"),
+    "no style": (
+        without("actor_mlp._style_dense.weight"),
+        "not an ASE checkpoint of a supported project",
+    ),
     "no mu": (without("mu.weight"), r"no tensor model\.a2c_network\.mu\.weight"),
     "a gap": (without("actor_mlp._dense_layers.1.weight"), r"layers \[0, 2\]"),
     "another width": (
