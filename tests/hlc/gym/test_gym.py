@@ -70,7 +70,7 @@ def test_next_step_autoreset_ignores_the_actions_of_ended_worlds(
     envs = make_vec(where)
     _, truncated, _ = play(envs, LENGTH)
     assert truncated[-1].all()
-    nothing = np.full(envs.action_space.shape, np.nan, np.float32)
+    nothing = np.full_like(envs.action_space.sample(), np.nan)
     obs, reward, _, truncated, _ = envs.step(nothing)
     assert np.isfinite(obs).all()
     assert not reward.any()
