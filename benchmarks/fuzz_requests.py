@@ -160,11 +160,10 @@ def _code(request: Request, response: httpx.Response) -> str | None:
 
 
 def _failed(request: Request, response: httpx.Response, code: str | None) -> bool:
-    if request.method == "HEAD":
-        return response.status_code >= 500 and response.status_code != 503
     if response.status_code >= 500 and response.status_code != 503:
         return True
-    return response.status_code >= 400 and code is None
+    # a reply to HEAD has no body
+    return request.method != "HEAD" and response.status_code >= 400 and code is None
 
 
 def main(arguments: list[str]) -> int:

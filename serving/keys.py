@@ -38,7 +38,7 @@ def main() -> int:
     commands.add_parser("rm", help="take a key away").add_argument("name")
     options = parser.parse_args()
     try:
-        print(_done(options), end="")
+        print(_run_command(options), end="")
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
@@ -50,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def _done(options: argparse.Namespace) -> str:
+def _run_command(options: argparse.Namespace) -> str:
     if options.command == "ls":
         keys = _read(options.file)
         return "".join(

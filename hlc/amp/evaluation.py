@@ -14,7 +14,7 @@ from hlc.measures import count_control_steps, summary
 from hlc.nets import observation
 from hlc.parent import Parent, SimulationConfig
 from hlc.rollouts import episodes
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflatten
 from pretrain.sim.env import ActionScale
 from skills_store.runtime.onnx_session import Array
@@ -47,6 +47,6 @@ def evaluate(cfg: AmpConfig, parent: Parent, policy: Module) -> dict[str, Any]:
     simulated = SimulationConfig(length, cfg.engine, cfg.threads)
     env = parent.simulation(cfg.eval.episodes, task.scene(), simulated, starts)
     scale = ActionScale.from_library(parent.clips)
-    actor = GoalPolicy(policy, scale, task, task.goal_layout()[-1].stop)
+    actor = GoalPolicy(policy, scale, task, goal_width(task))
     played = episodes(lambda state, goal: goal, actor, env, task, llc_steps=1, rng=goals)
     return {**summary(played, DECISION), "broken_worlds": env.num_broken}

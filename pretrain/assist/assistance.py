@@ -21,7 +21,7 @@ class Assistance:
     switches: SwitchAssist
 
     @property
-    def pushes(self) -> bool:
+    def is_active(self) -> bool:
         """Whether any strength is above 0."""
         strengths = (
             self.curriculum.assist_strength,

@@ -156,7 +156,7 @@ class AssistedEnv:
         extras = {
             "reference_action": self.ase_env.action_scale.action(self.tracker.target()),
             "assist_strength": self.forces.strength(clips),
-            "switch_strength": self.switches.strengths(clips) * ~env.falls.is_down,
+            "switch_strength": self.forces.switch_strength(clips),
         }
         self.forces.apply(clips)
         return extras

@@ -65,11 +65,8 @@ class AssistForces:
 
     def __init__(self, env: CharacterEnv, assistance: Assistance, tracker: ReferenceTracker):
         self.env = env
-        self.curriculum = assistance.curriculum
-        self.getup = assistance.getup
-        self.switches = assistance.switches
         self.tracker = tracker
-        self._assistance = assistance
+        self.assistance = assistance
         self._mean_velocities = mean_velocities(env.library)
         self._pushed = False  # in the step before
 
@@ -78,14 +75,19 @@ class AssistForces:
         down or is to rise, (N,); the latter is 0 without a reference."""
         falls = self.env.falls
         rises = falls.is_down | falls.ground.rising[clips]
-        getup = self.tracker.has_reference * self.getup.strength[self.tracker.clip]
-        return torch.where(rises, getup, self.curriculum.assist_strength[clips])
+        getup = self.tracker.has_reference * self.assistance.getup.strength[self.tracker.clip]
+        return torch.where(rises, getup, self.assistance.curriculum.assist_strength[clips])
+
+    def switch_strength(self, clips: Tensor) -> Tensor:
+        """Strength of the assistance after a change of skill in worlds that follow clips (N,); 0
+        where a world is down, (N,)."""
+        return self.assistance.switches.strengths(clips) * ~self.env.falls.is_down
 
     def apply(self, clips: Tensor) -> None:
         """Push every root for the next control step, in which worlds follow clips (N,).
 
         After the assistance has ended, a zero force is applied once to clear the last one."""
-        pushes = self._assistance.pushes
+        pushes = self.assistance.is_active
         if pushes or self._pushed:
             all_ids = torch.arange(self.env.num_envs)
             self.env.backend.push(all_ids, self.env.skeleton.bodies[0], self._wrench(clips))
@@ -95,8 +97,9 @@ class AssistForces:
         """Force and torque on every root, (N, 6) N and N m."""
         state = self.env.state()
         falls = self.env.falls
-        begun_in = self.curriculum.assist_strength[self.env.clip]
-        strength = self.curriculum.assist_strength[clips]
+        strengths = self.assistance.curriculum.assist_strength
+        begun_in = strengths[self.env.clip]
+        strength = strengths[clips]
         drive = drive_force(state, self._reference_velocities(clips))
         upright = upright_torque(state)
         # An episode begun in an assisted clip is held upright under a learned clip's latent too:
@@ -107,8 +110,7 @@ class AssistForces:
         wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(
             pulled, state[pulled]
         )
-        switch = self.switches.strengths(clips) * ~falls.is_down
-        return wrench + switch[:, None] * torch.cat([drive, upright], -1)
+        return wrench + self.switch_strength(clips)[:, None] * torch.cat([drive, upright], -1)
 
     def _reference_velocities(self, clips: Tensor) -> Tensor:
         """Mean velocities of clips (N,), blended with those of the previous clips, (N, 3) m/s."""

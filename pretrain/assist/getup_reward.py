@@ -11,7 +11,7 @@ from pretrain.sim.ground import Ground
 
 
 def getup_reward(ground: Ground) -> Reward:
-    """Root height over the usual one, at most 1, times (1 + cosine of its lean) / 2.
+    """Root height over `ground.standing`, at most 1, times (1 + cosine of its lean) / 2.
 
     The style reward alone is satisfied by lying as in the clip's first frames, and height alone by
     a root above the hands.

@@ -18,6 +18,6 @@ def jerk(joint_pos: Tensor, rate: float) -> Tensor:
 
 def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:
     """Mean absolute jerk of the joints over the frames of `clips`, rad/s^3."""
-    parts = [library.frames[library.starts[c] :][: library.lengths[c]] for c in clips]
+    parts = [library.clip_frames[clip] for clip in clips]
     jerks = [float(jerk(unflatten(part).joint_pos, CONTROL_RATE)) for part in parts]
     return float(np.average(jerks, weights=[len(part) for part in parts]))

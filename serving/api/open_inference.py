@@ -12,11 +12,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from serving.api.app_state import get_service, refuse_if_draining
 from serving.api.inference_models import find_model, list_axes
-from serving.models.service import Service
 from serving.version import VERSION
 from serving.wire import oip
-from serving.wire.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
+from serving.wire.problems import INFERENCE_PROBLEMS, invalid, quoted
 from serving.wire.reply import Reply
 
 router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
@@ -26,10 +26,6 @@ INFER: dict[str, Any] = {
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
 }
-
-
-def _service(request: Request) -> Service:
-    return request.app.state.service
 
 
 @router.get("")
@@ -51,18 +47,15 @@ async def live() -> dict[str, bool]:
 @router.get("/health/ready")
 async def ready(request: Request) -> dict[str, bool]:
     """As /readyz."""
-    if request.app.state.gateway.draining:
-        raise Refusal(
-            503, "draining", "this process is about to end", None, "another replica", retry_after=1
-        )
-    await _service(request).get_default_skill()
+    refuse_if_draining(request)
+    await get_service(request).get_default_skill()
     return {"ready": True}
 
 
 @router.post("/repository/index")
 async def index(request: Request) -> list[dict[str, str]]:
     """Every version that can be served."""
-    service = _service(request)
+    service = get_service(request)
     listed = [*await service.list_summaries("skills"), *await service.list_summaries("controller")]
     return [
         {"name": listing.name, "version": str(number), "state": "READY", "reason": ""}
@@ -75,7 +68,7 @@ async def index(request: Request) -> list[dict[str, str]]:
 @router.get("/models/{model}/versions/{version}")
 async def metadata(request: Request, model: str, version: str = "") -> dict[str, Any]:
     """Inputs and outputs of a model."""
-    inference_model = await find_model(_service(request), model, version)
+    inference_model = await find_model(get_service(request), model, version)
 
     def tensors(side: str) -> list[dict[str, Any]]:
         named = getattr(inference_model.graph, side)
@@ -94,7 +87,7 @@ async def metadata(request: Request, model: str, version: str = "") -> dict[str,
 @router.get("/models/{model}/versions/{version}/config")
 async def config(request: Request, model: str, version: str = "") -> dict[str, Any]:
     """The same in Triton's own words: the batch is no dimension there."""
-    service = _service(request)
+    service = get_service(request)
     inference_model = await find_model(service, model, version)
 
     def tensors(side: str) -> list[dict[str, Any]]:
@@ -117,7 +110,7 @@ async def config(request: Request, model: str, version: str = "") -> dict[str, A
 @router.get("/models/{model}/versions/{version}/ready")
 async def model_ready(request: Request, model: str, version: str = "") -> dict[str, Any]:
     """The model is open."""
-    await find_model(_service(request), model, version)
+    await find_model(get_service(request), model, version)
     return {"name": model, "ready": True}
 
 
@@ -125,7 +118,7 @@ async def model_ready(request: Request, model: str, version: str = "") -> dict[s
 @router.post("/models/{model}/versions/{version}/infer", openapi_extra=INFER)
 async def infer(request: Request, model: str, version: str = "") -> Response:
     """Rows in, rows out."""
-    inference_model = await find_model(_service(request), model, version)
+    inference_model = await find_model(get_service(request), model, version)
     call = oip.decode(await request.body(), dict(request.headers.raw))
     names = {tensor.name for tensor in inference_model.graph.inputs}
     if call.tensors.keys() != names:

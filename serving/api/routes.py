@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from serving import wire
+from serving.api.app_state import get_service, refuse_if_draining
 from serving.api.interpolate import interpolate_path
 from serving.api.nearest import nearest
 from serving.api.openapi import body_of
@@ -23,7 +24,7 @@ from serving.models.service import Service
 from serving.models.skills import ServedSkill, controller_detail, skill_detail
 from serving.wire import rows
 from serving.wire.plan_schemas import PlanRequest, PlanResponse
-from serving.wire.problems import PLAN_PROBLEMS, PROBLEMS, Refusal, from_store, invalid
+from serving.wire.problems import PLAN_PROBLEMS, PROBLEMS, from_store, invalid
 from serving.wire.reply import Reply
 from serving.wire.schemas import (
     ActRequest,
@@ -48,10 +49,6 @@ from serving.wire.schemas import (
 from skills_store.errors import WrongKind
 
 router = APIRouter(responses=PROBLEMS)
-
-
-def _service(request: Request) -> Service:
-    return request.app.state.service
 
 
 def fail_as_unreachable() -> NoReturn:
@@ -87,7 +84,7 @@ async def decide(name: str) -> NoReturn:
 async def encode(request: Request) -> Response:
     """z of every window of a clip, and of the whole; of JSON frames, or of a motion file as
     multipart/form-data."""
-    service = _service(request)
+    service = get_service(request)
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
     limit = service.settings.max_frames
@@ -130,7 +127,7 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
 @router.get("/skills", tags=["skills"])
 async def list_skills(request: Request) -> SkillListing:
     """Every skill, its versions and aliases, and what is damaged."""
-    service = _service(request)
+    service = get_service(request)
     return SkillListing(
         default=service.settings.skill, skills=await service.list_summaries("skills")
     )
@@ -140,13 +137,13 @@ async def list_skills(request: Request) -> SkillListing:
 async def show_skill(request: Request, ref: str) -> SkillDetail:
     """All that a client needs to drive the character: state layout, joints, gains, body, the clips'
     z, the card."""
-    return skill_detail(await _service(request).get_skill(ref, "ref"))
+    return skill_detail(await get_service(request).get_skill(ref, "ref"))
 
 
 @router.get("/skills/{ref}/latents", tags=["skills"])
 async def list_latents(request: Request, ref: str) -> LatentListing:
     """The z of every training clip, by its name."""
-    skill = await _service(request).get_skill(ref, "ref")
+    skill = await get_service(request).get_skill(ref, "ref")
     latents = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
     return LatentListing(latents=latents, skill=ServedVersion.model_validate(skill.stamp))
 
@@ -163,7 +160,7 @@ async def interpolate(request: Request) -> Response:
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
     answer = await interpolate_path(
-        _service(request), encoding.decode(await request.body(), headers)
+        get_service(request), encoding.decode(await request.body(), headers)
     )
     data, content_headers = encoding.encode(answer)
     return Reply(200, data, content_headers).response()
@@ -181,7 +178,7 @@ async def plan_skill(request: Request) -> Response:
     needs the extra `plan`."""
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
-    answer = await plan(_service(request), encoding.decode(await request.body(), headers))
+    answer = await plan(get_service(request), encoding.decode(await request.body(), headers))
     data, content_headers = encoding.encode(answer)
     return Reply(200, data, content_headers).response()
 
@@ -189,13 +186,13 @@ async def plan_skill(request: Request) -> Response:
 @router.get("/controllers", tags=["controllers"])
 async def list_controllers(request: Request) -> ControllerListing:
     """Every controller, its versions and aliases."""
-    return ControllerListing(controllers=await _service(request).list_summaries("controller"))
+    return ControllerListing(controllers=await get_service(request).list_summaries("controller"))
 
 
 @router.get("/controllers/{name}", tags=["controllers"])
 async def show_controller(request: Request, name: str) -> ControllerDetail:
     """The task, the goal's layout, and the skill version that the controller is bound to."""
-    return controller_detail(await _service(request).get_controller(name))
+    return controller_detail(await get_service(request).get_controller(name))
 
 
 @router.get("/healthz", tags=["operation"])
@@ -207,11 +204,8 @@ async def health() -> Health:
 @router.get("/readyz", tags=["operation"])
 async def ready(request: Request) -> Readiness:
     """The default skill is open; otherwise a Problem says why not, with status 503."""
-    service: Service = _service(request)
-    if request.app.state.gateway.draining:
-        raise Refusal(
-            503, "draining", "this process is about to end", None, "another replica", retry_after=1
-        )
+    service: Service = get_service(request)
+    refuse_if_draining(request)
     skill = ServedVersion.model_validate((await service.get_default_skill()).stamp)
     errors = service.skills.stale | service.controllers.stale
     stale = {ref: from_store(error, None).problem.message for ref, error in errors.items()}
@@ -225,4 +219,4 @@ async def ready(request: Request) -> Readiness:
 )
 async def metrics(request: Request) -> Response:
     """Counts and latencies, for Prometheus."""
-    return Response(_service(request).metrics.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(get_service(request).metrics.text(), media_type=CONTENT_TYPE_LATEST)

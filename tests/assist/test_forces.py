@@ -162,8 +162,8 @@ def test_forces_are_cleared_when_assistance_reaches_zero(humanoid, library):
     every = torch.arange(32)
     forces.apply(assisted.clip)
     assisted.step(pose(assisted))
-    forces.curriculum.step_schedule()
-    assert not forces.curriculum.assist_strength.any()
+    forces.assistance.curriculum.step_schedule()
+    assert not forces.assistance.curriculum.assist_strength.any()
     for env in (free, assisted):
         env.backend.place(
             every, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32))
@@ -182,11 +182,11 @@ def test_a_switch_drives_the_body_to_the_new_velocity_and_no_other(humanoid, lib
     every = torch.arange(32)
     env.begin(every, torch.full((32,), walk), torch.zeros(32))
     clips = torch.full((32,), run)
-    forces.switches.start(every, env.clip, every % 2 == 0)
+    forces.assistance.switches.start(every, env.clip, every % 2 == 0)
     targets = pose(env)
     for _ in range(PERIOD):
         forces.apply(clips)
         env.step(targets, clips)
-        forces.switches.record(clips, every < 0, every < 0)
+        forces.assistance.switches.record(clips, every < 0, every < 0)
     speed = env.state().root_vel[:, :2].norm(dim=-1)
     assert speed[::2].mean() > speed[1::2].mean() + 0.5

@@ -107,7 +107,7 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
         tracker.advance(walk, env.falls.is_down, env.windows(), env.state())
         forces.apply(walk)
         outcome = env.step(targets, walk)
-        forces.getup.record(tracker.clip, outcome.recovered, outcome.timed_out_on_ground)
+        forces.assistance.getup.record(tracker.clip, outcome.recovered, outcome.timed_out_on_ground)
         targets = every_clip.library.at(tracker.clip, tracker.phase + 0.07).joint_pos
         up |= outcome.recovered
         fastest = max(fastest, float(env.state().root_ang_vel.norm(dim=-1).max()))
@@ -146,6 +146,8 @@ def test_recoveries_and_timeouts_count_for_getup_clips_only(every_clip, humanoid
     env, forces = lying_env(every_clip, humanoid, 0.5)
     recovered(env, forces, every_clip)
     rising = env.falls.ground.rising
-    assert (forces.getup.recovered[rising] > 0).sum() >= 2  # some lie face up, some face down
-    assert not forces.getup.recovered[~rising].any()
-    assert not forces.getup.timed_out[~rising].any()
+    assert (
+        forces.assistance.getup.recovered[rising] > 0
+    ).sum() >= 2  # some lie face up, some face down
+    assert not forces.assistance.getup.recovered[~rising].any()
+    assert not forces.assistance.getup.timed_out[~rising].any()
